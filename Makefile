@@ -1,0 +1,70 @@
+# Every target sets up what it needs by itself. `make help` lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# The newest Python of this machine that we support.
+PYTHON ?= $(shell for v in 3.14 3.13 3.12 3.11 3; do p=$$(command -v python$$v) && \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+PROTO_OUT := src/hami_mock/_proto
+
+.PHONY: help setup demo test test-all lint format bench binary proto lock clean
+
+help: ## show this list
+	@grep -hE '^[a-z][a-z0-9-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | \
+		awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+setup: $(READY) ## make .venv with hami-mock and all tools in it
+
+$(READY): requirements/dev.txt pyproject.toml
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed (set PYTHON=/path/to/python3)"; exit 1; }
+	@echo "setting up $(VENV) with $$($(PYTHON) --version) ..."
+	@rm -rf $(VENV)
+	@$(PYTHON) -m venv $(VENV) || { echo "the venv module of Python is needed (Debian: apt-get install python3-venv)"; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: $(READY) ## see it work here, without a cluster
+	@$(BIN)/hami-mock demo
+
+test: $(READY) ## run all tests that need no cluster, and print their coverage
+	@$(BIN)/coverage erase
+	@$(BIN)/coverage run -m pytest
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage report
+
+test-all: ## run the tests on every Python from 3.11 to 3.14 that this machine has
+	@for v in 3.11 3.12 3.13 3.14; do p=$$(command -v python$$v) && $$p --version >/dev/null 2>&1 \
+		|| { echo "== Python $$v: not on this machine"; continue; }; \
+		echo "== Python $$v"; $(MAKE) VENV=.venv-$$v PYTHON=$$p .venv-$$v/.ready; .venv-$$v/bin/python -m pytest; done
+
+lint: $(READY) ## check style, types and generated code
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/python tools/generate.py --check
+
+format: $(READY) ## put the code into its usual form
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+bench: $(READY) ## measure start, lists, memory and CPU against grpc.aio + protobuf
+	@$(BIN)/python -m bench
+
+binary: $(READY) ## make dist/hami-mock, a single file that needs no Python
+	@$(BIN)/python tools/make_binary.py
+
+proto: $(READY) ## generate the gRPC code again from protos/
+	@$(BIN)/python tools/generate.py
+
+lock: ## choose the newest allowed versions anew and write requirements/*.txt
+	@test -x build/lock/bin/uv || { $(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet uv; }
+	@build/lock/bin/python tools/lock.py
+
+clean: ## remove all that the other targets made
+	@rm -rf .venv .venv-* build dist .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,43 @@
+"""What is legal but unwise about a resource, with the numbers."""
+
+from hami_mock.kubelet_rules import LARGEST_POD, Version, dear, restart_seconds
+from hami_mock.resources import Resource
+from hami_mock.vendors import Role
+
+
+def warnings(resource: Resource, kubelet_version: Version | None) -> list[str]:
+    """Return a sentence for each thing about a resource that its user may regret."""
+    found = []
+    if not _is_extended_resource(resource.name):
+        found.append(
+            f"the kubelet will refuse the name {resource.name!r} ({resource.source}): it must be "
+            "like example.com/gpu, not under kubernetes.io and not starting with requests."
+        )
+    if not resource.has_slots and dear(resource.count, kubelet_version):
+        version = ".".join(map(str, kubelet_version)) if kubelet_version else "1.36 or newer"
+        found.append(
+            f"{resource.count} units are many for a kubelet {version}: the largest pod that can "
+            f"start takes {LARGEST_POD} units, and a kubelet restarted with everything allocated "
+            f"is away for about {_duration(restart_seconds(resource.count))}" + _remedy(resource)
+        )
+    return found
+
+
+def _remedy(resource: Resource) -> str:
+    if resource.offer.role is Role.MEMORY:
+        return f"; --{resource.vendor.key}-memory-factor auto makes units coarse enough"
+    return ""
+
+
+def _is_extended_resource(name: str) -> bool:
+    domain, slash, rest = name.partition("/")
+    is_kubernetes = domain == "kubernetes.io" or domain.endswith(".kubernetes.io")
+    return (
+        bool(slash and domain and rest) and not is_kubernetes and not name.startswith("requests.")
+    )
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

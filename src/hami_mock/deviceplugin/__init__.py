@@ -1,0 +1,1 @@
+"""Device plugins: one gRPC server per resource, each registered with the kubelet."""

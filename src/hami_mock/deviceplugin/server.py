@@ -1,0 +1,121 @@
+"""A gRPC server on a unix socket that can be stopped for good.
+
+grpclib's Server.close() cancels handlers but leaves connections open, so the kubelet's stream would
+hang until the process ends. The subclass here remembers its connections; tests/unit/test_server.py
+fails when grpclib closes them itself.
+"""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from grpclib.encoding.proto import ProtoCodec
+from grpclib.protocol import H2Protocol
+from grpclib.server import Server
+
+from hami_mock._proto.v1beta1 import AllocateRequest, ContainerAllocateRequest, ListAndWatchResponse
+from hami_mock.wire import read_allocate_request
+
+if TYPE_CHECKING:
+    from grpclib._typing import IServable
+
+_GRACE_SECONDS = 0.5
+"""What a call in flight gets to end by itself when the server stops."""
+
+
+class EncodedList(ListAndWatchResponse):
+    """A ListAndWatchResponse whose bytes are ready."""
+
+    def __init__(self, payload: bytes) -> None:
+        super().__init__()
+        self.payload = payload
+
+
+class PluginCodec(ProtoCodec):
+    """Leaves lists as bytes, and reads large requests without betterproto2's machinery."""
+
+    def encode(self, message: Any, message_type: Any) -> bytes:
+        """Return the message's bytes."""
+        if isinstance(message, EncodedList):
+            return message.payload
+        return super().encode(message, message_type)
+
+    def decode(self, data: bytes, message_type: Any) -> Any:
+        """Return the message that the bytes are."""
+        if message_type is ListAndWatchResponse:
+            return EncodedList(data)
+        if message_type is AllocateRequest:
+            return AllocateRequest(
+                container_requests=[
+                    ContainerAllocateRequest(device_ids=ids) for ids in read_allocate_request(data)
+                ]
+            )
+        return super().decode(data, message_type)
+
+
+class _Connection(H2Protocol):
+    """A connection that is in `open_transports` for as long as it lasts."""
+
+    open_transports: set[asyncio.Transport]
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._own_transport = transport
+        self.open_transports.add(transport)
+        super().connection_made(transport)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self.open_transports.discard(self._own_transport)
+        super().connection_lost(exc)
+
+
+class _StoppableServer(Server):
+    """A Server that knows its connections and its calls in flight."""
+
+    def __init__(self, handler: "IServable") -> None:
+        super().__init__([handler], codec=PluginCodec())
+        self._open_transports: set[asyncio.Transport] = set()
+
+    def _protocol_factory(self) -> H2Protocol:
+        plain = super()._protocol_factory()
+        connection = _Connection(plain.handler, plain.config, plain.h2_config)
+        connection.open_transports = self._open_transports
+        return connection
+
+    async def calls_done(self, timeout: float) -> None:
+        calls = [task for handler in self._handlers for task in handler._tasks.values()]
+        if calls:
+            await asyncio.wait(calls, timeout=timeout)
+
+    def abort_connections(self) -> None:
+        for transport in list(self._open_transports):
+            # Not close(): that waits for a reader that may never read.
+            transport.abort()
+
+
+@asynccontextmanager
+async def serve(
+    handler: "IServable", path: Path, end_streams: Callable[[], None]
+) -> AsyncIterator[None]:
+    """Serve on a unix socket for as long as the context lasts, and leave nothing of it behind."""
+    server = _StoppableServer(handler)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listener.bind(str(path))
+        await server.start(sock=listener)
+        yield
+    finally:
+        with anyio.CancelScope(shield=True):
+            # 1. Nobody finds the socket any more.
+            path.unlink(missing_ok=True)
+            # 2. Lists end cleanly: the kubelet sees streams that ended, not ones that broke.
+            end_streams()
+            # 3. An Allocate in flight still gets its answer.
+            await server.calls_done(_GRACE_SECONDS)
+            # 4. What is left is a client that doesn't read: it is cut off.
+            listener.close()
+            server.abort_connections()

@@ -1,0 +1,191 @@
+"""Layers of option values: the file, a section of it, the environment, the flags.
+
+pydantic-settings merges the layers and checks the values. Each layer remembers where a value
+stands, so that a message can name the flag, the variable, or the file and key that the user wrote.
+"""
+
+import difflib
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ConfigDict, ValidationError, create_model
+from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource
+
+from hami_mock.errors import UsageError
+from hami_mock.options import BY_NAME, ENV_PREFIX, GROUP_KEYS, GROUP_OPTIONS, OPTIONS
+
+# Kubernetes gives a pod such variables for each Service of its namespace: one named hami-mock must
+# not keep the agent from starting.
+_SERVICE_LINK = re.compile(r".*_(SERVICE_(HOST|PORT(_.*)?)|PORT(_\d+_(TCP|UDP|SCTP)(_.*)?)?)")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A value and the place where it stands, as the user wrote it."""
+
+    value: Any
+    place: str
+
+
+Layer = Mapping[str, Entry]
+"""Option names → entries. No layer holds an alias: see `canonical`."""
+
+
+def flag_layer(flags: Mapping[str, str]) -> Layer:
+    """Return the layer of the command line."""
+    return _canonical({name: Entry(value, f"--{name}") for name, value in flags.items()})
+
+
+def environment_layer(environ: Mapping[str, str]) -> Layer:
+    """Return the layer of the environment. Raises UsageError for variables that no option reads."""
+    known = {option.variable: option.name for option in OPTIONS}
+    unknown = [
+        f"{name}: there is no such variable{_hint(name, known)}"
+        for name in sorted(environ)
+        if name.startswith(ENV_PREFIX) and name not in known and not _SERVICE_LINK.fullmatch(name)
+    ]
+    if unknown:
+        raise UsageError(unknown)
+    return {
+        option: Entry(environ[variable], variable)
+        for variable, option in known.items()
+        if variable in environ
+    }
+
+
+def file_layer(path: str, entries: Mapping[str, Entry]) -> Layer:
+    """Return the layer of a file's entries. Raises UsageError for keys that are no option."""
+    known = (BY_NAME.keys() | GROUP_OPTIONS.keys()) - {"config"}
+    unknown = [
+        f"{path}: {entry.place}: there is no such key{_hint(name, known)}"
+        for name, entry in entries.items()
+        if name not in known
+    ]
+    if unknown:
+        raise UsageError(unknown)
+    return _canonical(
+        {name: Entry(entry.value, f"{path}: {entry.place}") for name, entry in entries.items()}
+    )
+
+
+def strongest(name: str, weakest_first: Iterable[Layer]) -> Any:
+    """Return an option's value as it was written, before any check; None if nowhere."""
+    found = [layer[name].value for layer in weakest_first if name in layer]
+    return found[-1] if found else None
+
+
+class Merged:
+    """The values of all options, from the strongest layer that has each."""
+
+    def __init__(self, weakest_first: Sequence[Layer]) -> None:
+        """Merge. Raises UsageError with a line for each value that isn't allowed."""
+        self._layers = weakest_first
+        try:
+            self._values = _Values(layers=reversed(weakest_first))
+        except ValidationError as error:
+            raise UsageError(self._problems(error)) from error
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self._values, _field(name))
+
+    def rank(self, name: str) -> int:
+        """Return how strong the layer is that gave an option; -1 for its default."""
+        return max((rank for rank, layer in enumerate(self._layers) if name in layer), default=-1)
+
+    def place(self, name: str) -> str:
+        """Return what the user wrote to set an option, or could write."""
+        rank = self.rank(name)
+        return self._layers[rank][name].place if rank >= 0 else f"--{name}"
+
+    def _problems(self, error: ValidationError) -> Iterable[str]:
+        lines: dict[str, str] = {}
+        for detail in error.errors():
+            field, *inner = detail["loc"]
+            name = str(field).replace("_", "-")
+            where, problem = self.place(name), BY_NAME[name].kind.allowed if name in BY_NAME else ""
+            if name in GROUP_OPTIONS:
+                where, problem = _group_problem(where, inner)
+            # A value that may be of two kinds fails as both: one line is enough.
+            lines.setdefault(where, problem and not_allowed(where, detail["input"], problem))
+            if not problem:
+                lines[where] = f"{where}: there is no such key{_hint(inner[1], GROUP_KEYS)}"
+        return lines.values()
+
+
+def not_allowed(place: str, value: object, allowed: str) -> str:
+    """Return the line that says that a value isn't allowed, and what is."""
+    return f"{place}: {value!r} is not allowed: it must be {allowed}"
+
+
+def _group_problem(place: str, inner: Sequence[Any]) -> tuple[str, str]:
+    """Return where in a list of card groups a mistake is and what is allowed there, if anything."""
+    if not inner:
+        return place, "a list of groups of cards, such as [{cards: 4, model: T4}]"
+    if len(inner) == 1:
+        return f"{place}[{inner[0]}]", "a mapping such as {cards: 4, model: T4}"
+    kind = GROUP_KEYS.get(inner[1])
+    return f"{place}[{inner[0]}].{inner[1]}", kind.allowed if kind else ""
+
+
+def _canonical(entries: Mapping[str, Entry]) -> Layer:
+    """Return the entries under their options' proper names."""
+    layer: dict[str, Entry] = {}
+    for name, entry in entries.items():
+        proper = BY_NAME[name].name if name in BY_NAME else name
+        if proper in layer:
+            raise UsageError(f"{entry.place}: says the same as {layer[proper].place}: keep one")
+        layer[proper] = entry
+    return layer
+
+
+def _hint(name: object, known: Collection[str]) -> str:
+    close = difflib.get_close_matches(str(name), known, n=1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def _field(name: str) -> str:
+    return name.replace("-", "_")
+
+
+class _Base(BaseSettings):
+    model_config = ConfigDict(extra="forbid", frozen=True)  # type: ignore[assignment]
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Take the layers that the constructor got, and nothing else."""
+        assert isinstance(init_settings, InitSettingsSource)
+        return tuple(
+            InitSettingsSource(
+                settings_cls, {_field(name): entry.value for name, entry in layer.items()}
+            )
+            for layer in init_settings.init_kwargs["layers"]
+        )
+
+
+_Group = create_model(
+    "_Group",
+    __config__=ConfigDict(extra="forbid"),
+    **{key: (kind.annotation | None, None) for key, kind in GROUP_KEYS.items()},  # type: ignore[call-overload]
+)
+
+_Values = create_model(  # type: ignore[call-overload]
+    "_Values",
+    __base__=_Base,
+    **{
+        option.field: (
+            option.kind.annotation if option.default is not None else option.kind.annotation | None,
+            option.default,
+        )
+        for option in OPTIONS
+    },
+    **{_field(name): (list[_Group] | None, None) for name in GROUP_OPTIONS},  # type: ignore[valid-type]
+)

@@ -1,0 +1,45 @@
+"""How a line of the log looks."""
+
+import json
+import logging
+import sys
+import time
+from typing import Any
+
+# What these say below a warning is about their own workings.
+_CHATTY = ("grpclib", "hpack", "h2", "asyncio", "kubernetes_asyncio", "aiohttp", "urllib3")
+
+
+def set_up(level: str, log_format: str) -> None:
+    """Log to stderr at a level, as text or as JSON."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Json() if log_format == "json" else _Text())
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    for name in _CHATTY:
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def _timestamp(record: logging.LogRecord) -> str:
+    seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+    return f"{seconds}.{int(record.msecs):03d}Z"
+
+
+class _Text(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        """Return time, level and message, and the traceback of an error that nobody foresaw."""
+        line = f"{_timestamp(record)} {record.levelname:<7} {record.getMessage()}"
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+class _Json(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        """Return one JSON object."""
+        fields: dict[str, Any] = {
+            "time": _timestamp(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            fields["exception"] = self.formatException(record.exc_info)
+        return json.dumps(fields)

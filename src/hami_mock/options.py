@@ -1,0 +1,174 @@
+"""Every option, once: the flags, the environment variables and the keys of the file.
+
+An option `nvidia-cards` is the flag --nvidia-cards, the variable HAMI_MOCK_NVIDIA_CARDS and the key
+`nvidia-cards` (or `cards` under `nvidia`). What a vendor has options for follows from what its
+cards offer.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, StringConstraints
+
+from hami_mock.vendors import VENDORS, Role, Vendor
+
+ENV_PREFIX = "HAMI_MOCK_"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of value: its type for pydantic, and in words what is allowed."""
+
+    annotation: Any
+    allowed: str
+    metavar: str
+
+
+def _not_a_boolean(value: object) -> object:
+    # YAML's `yes` and `on` are booleans, and for pydantic a boolean is a fine number.
+    if isinstance(value, bool):
+        raise ValueError("a boolean is not a number")
+    return value
+
+
+def whole(low: int, high: int) -> Kind:
+    """Return the kind of whole numbers in a range."""
+    annotation = Annotated[int, BeforeValidator(_not_a_boolean), Field(ge=low, le=high)]
+    return Kind(annotation, f"a whole number from {low} to {high}", "N")
+
+
+def scaling() -> Kind:
+    """Return the kind of oversubscription factors."""
+    annotation = Annotated[
+        float, BeforeValidator(_not_a_boolean), Field(gt=0, le=100, allow_inf_nan=False)
+    ]
+    return Kind(annotation, "a number above 0, at most 100", "X")
+
+
+def choice(*words: str) -> Kind:
+    """Return the kind of a few fixed words."""
+    return Kind(Literal[words], "one of " + ", ".join(words), "|".join(words))
+
+
+def pattern(regex: str, allowed: str, metavar: str) -> Kind:
+    """Return the kind of strings that match a pattern as a whole."""
+    return Kind(Annotated[str, StringConstraints(pattern=f"^(?:{regex})$")], allowed, metavar)
+
+
+CARDS = whole(0, 128)
+MEMORY = whole(1, 16 * 1024 * 1024)
+MODEL = pattern(r"\S+", "the name of a card model, see `hami-mock models`", "NAME")
+FACTOR = Kind(
+    Annotated[int, BeforeValidator(_not_a_boolean), Field(ge=1, le=1024 * 1024)] | Literal["auto"],
+    "a whole number from 1 to 1048576, or auto",
+    "N|auto",
+)
+RESOURCE_NAME = pattern(
+    r"\S{1,253}", "a resource name such as example.com/gpu, without spaces", "NAME"
+)
+NODE_NAME = pattern(r"\S{1,253}", "a node's name, without spaces", "NAME")
+VERSION = pattern(r"v?\d{1,2}\.\d{1,3}(\..*)?", "a Kubernetes version such as 1.36.4", "VERSION")
+FOLDER = pattern(r"/.*", "an absolute path", "DIR")
+FILE = pattern(r".+", "a path", "FILE")
+ADDRESS = pattern(
+    r"|(\[[0-9A-Fa-f:.]+\]|[^:\s]*):\d{1,5}",
+    "HOST:PORT, :PORT for all addresses, or empty for off",
+    "ADDR",
+)
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option. `default` None means that something else decides; `help` says what."""
+
+    name: str
+    kind: Kind
+    default: Any
+    help: str
+    section: str
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def field(self) -> str:
+        """The name as a Python identifier."""
+        return self.name.replace("-", "_")
+
+    @property
+    def variable(self) -> str:
+        """The name as an environment variable."""
+        return ENV_PREFIX + self.field.upper()
+
+
+GENERAL = (
+    Option("config", FILE, None, "a YAML file with any of these options", "General"),
+    Option(
+        "node-name", NODE_NAME, None, "this node (else $NODE_NAME, else the host's name)", "General"
+    ),
+    Option(
+        "socket-dir",
+        FOLDER,
+        "/var/lib/kubelet/device-plugins",
+        "the folder of the kubelet's and the plugins' sockets",
+        "General",
+    ),
+    Option(
+        "http-listen", ADDRESS, ":9396", "where /healthz, /readyz and /metrics answer", "General"
+    ),
+    Option(
+        "kubelet-version",
+        VERSION,
+        None,
+        "what `auto` and the warnings reckon with (else asked of the API server, else the newest)",
+        "General",
+    ),
+    Option(
+        "log-level", choice("debug", "info", "warning", "error"), "info", "how much is logged",
+        "General",
+    ),
+    Option("log-format", choice("text", "json"), "text", "how a line of the log looks", "General"),
+)  # fmt: skip
+
+
+def _vendor_options(vendor: Vendor) -> Iterator[Option]:
+    def option(name: str, kind: Kind, default: Any, text: str) -> Option:
+        return Option(f"{vendor.key}-{name}", kind, default, text, vendor.title)
+
+    yield option("cards", CARDS, vendor.cards, "cards on the node; 0: none, nothing is registered")
+    yield option("model", MODEL, vendor.model, "their model, see `hami-mock models`")
+    if vendor.offers_role(Role.MEMORY):
+        yield option("memory", MEMORY, None, "MiB per card (else the model's)")
+        yield option("memory-scaling", scaling(), 1.0, "oversubscription of memory")
+        yield option("memory-factor", FACTOR, 1, "MiB that one unit of the memory resource means")
+    if vendor.offers_role(Role.CORES):
+        yield option("core-scaling", scaling(), 1.0, "oversubscription of compute")
+    if vendor.offers_role(Role.SLOTS):
+        yield option("split", whole(1, 1024), vendor.split, "slots that each card is sliced into")
+    for offer in vendor.offers:
+        text = f"name of the resource that counts {offer.role}"
+        yield Option(offer.flag, RESOURCE_NAME, offer.name, text, vendor.title, offer.flag_aliases)
+
+
+VENDOR_OPTIONS = {vendor.key: tuple(_vendor_options(vendor)) for vendor in VENDORS}
+OPTIONS = (*GENERAL, *(option for options in VENDOR_OPTIONS.values() for option in options))
+BY_NAME = {name: option for option in OPTIONS for name in (option.name, *option.aliases)}
+
+GROUP_KEYS = {
+    "cards": whole(1, 128),
+    "model": MODEL,
+    "memory": MEMORY,
+    "numa": Kind(
+        int | list[int],
+        "a NUMA node from 0 to 63, or a list with one for each card of the group",
+        "N",
+    ),
+    "nvlink": Kind(
+        list[list[int]],
+        "lists of card positions in the group, such as [[0, 1], [2, 3]]; a card in one list only",
+        "LISTS",
+    ),
+}
+"""The keys of one group of cards."""
+
+GROUP_OPTIONS = {f"{vendor.key}-groups": vendor for vendor in VENDORS}
+"""In the file only: lists of groups, for cards of different models on one node."""

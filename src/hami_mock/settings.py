@@ -1,0 +1,152 @@
+"""Flags, environment and file → frozen Settings, or every mistake in them at once."""
+
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hami_mock.card_groups import card_groups
+from hami_mock.config_file import ConfigFile, read
+from hami_mock.errors import Problems, UsageError
+from hami_mock.inventory import CardGroup
+from hami_mock.kubelet_rules import Version, parse_version
+from hami_mock.layers import Layer, Merged, environment_layer, file_layer, flag_layer, strongest
+from hami_mock.options import BY_NAME
+from hami_mock.vendors import VENDORS, Role, Vendor
+
+# Linux's limit for the path of a unix socket, and what our socket names need of it.
+_SOCKET_PATH_LIMIT = 107
+_LONGEST_SOCKET_NAME = 48
+
+
+@dataclass(frozen=True)
+class Named:
+    """A resource's name, and the option that gave it, as the user wrote it."""
+
+    name: str
+    source: str
+
+
+@dataclass(frozen=True)
+class VendorSettings:
+    """One vendor's cards and how they are offered. `memory_factor` None means auto."""
+
+    vendor: Vendor
+    groups: tuple[CardGroup, ...]
+    split: int
+    memory_scaling: float
+    core_scaling: float
+    memory_factor: int | None
+    names: Mapping[Role, Named]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All that the user decided."""
+
+    node_name: str
+    socket_dir: str
+    http_listen: str
+    log_level: str
+    log_format: str
+    kubelet_version: Version | None
+    vendors: tuple[VendorSettings, ...]
+
+
+def load(flags: Mapping[str, str]) -> Settings:
+    """Make the settings from flags (name → value), os.environ and the file that these name.
+
+    Raises UsageError with one line for each mistake, in whichever source it is.
+    """
+    problems = Problems()
+    environment: Layer = {}
+    everywhere: Layer = {}
+    file = ConfigFile()
+    with problems:
+        environment = environment_layer(os.environ)
+    strong = [environment, flag_layer(flags)]
+    path = str(strongest("config", strong) or "")
+    with problems:
+        file = read(path) if path else file
+    with problems:
+        everywhere = file_layer(path, file.entries)
+    node_name = str(
+        strongest("node-name", [everywhere, *strong])
+        or os.environ.get("NODE_NAME")
+        or socket.gethostname()
+    )
+    chosen = file.section_of(node_name)
+    settings = None
+    # A mistake in the section of another node is one too: or this node would start where the next
+    # one won't.
+    for section in dict.fromkeys([chosen, *file.sections]):
+        with problems:
+            special = [file_layer(path, section.entries)] if section else []
+            found = _settings(Merged([everywhere, *special, *strong]), node_name)
+            settings = found if section is chosen else settings
+    problems.raise_if_any()
+    assert settings is not None
+    return settings
+
+
+def _settings(values: Merged, node_name: str) -> Settings:
+    problems: list[str] = []
+    vendors = tuple(_vendor_settings(vendor, values, problems) for vendor in VENDORS)
+    _check_names(vendors, problems)
+    _check_socket_dir(values, problems)
+    if problems:
+        raise UsageError(problems)
+    version = values["kubelet-version"]
+    return Settings(
+        node_name=node_name,
+        socket_dir=values["socket-dir"],
+        http_listen=values["http-listen"],
+        log_level=values["log-level"],
+        log_format=values["log-format"],
+        kubelet_version=parse_version(version) if version else None,
+        vendors=vendors,
+    )
+
+
+def _vendor_settings(vendor: Vendor, values: Merged, problems: list[str]) -> VendorSettings:
+    def value(key: str, otherwise: Any) -> Any:
+        # A vendor has no option for what none of its resources counts.
+        option = f"{vendor.key}-{key}"
+        return values[option] if option in BY_NAME else otherwise
+
+    factor = value("memory-factor", 1)
+    return VendorSettings(
+        vendor=vendor,
+        groups=card_groups(vendor, values, problems),
+        split=value("split", 1),
+        memory_scaling=value("memory-scaling", 1.0),
+        core_scaling=value("core-scaling", 1.0),
+        memory_factor=None if factor == "auto" else factor,
+        names={
+            offer.role: Named(values[offer.flag], values.place(offer.flag))
+            for offer in vendor.offers
+        },
+    )
+
+
+def _check_names(vendors: tuple[VendorSettings, ...], problems: list[str]) -> None:
+    taken: dict[str, str] = {}
+    for vendor in vendors:
+        for named in vendor.names.values() if vendor.groups else ():
+            if named.name in taken:
+                problems.append(
+                    f"{named.source}: the resource name {named.name!r} is taken by "
+                    f"{taken[named.name]}: each resource needs a name of its own"
+                )
+            taken.setdefault(named.name, named.source)
+
+
+def _check_socket_dir(values: Merged, problems: list[str]) -> None:
+    folder = values["socket-dir"]
+    longest = _SOCKET_PATH_LIMIT - _LONGEST_SOCKET_NAME
+    if len(os.fsencode(folder)) > longest:
+        problems.append(
+            f"{values.place('socket-dir')}: {folder!r} is too long for unix sockets: at most "
+            f"{longest} bytes are allowed"
+        )

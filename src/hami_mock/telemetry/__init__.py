@@ -1,0 +1,1 @@
+"""What the outside can read: health, readiness and metrics over HTTP."""

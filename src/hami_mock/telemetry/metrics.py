@@ -1,0 +1,96 @@
+"""The counters and the state as Prometheus metrics, made when somebody asks.
+
+prometheus_client is imported at the first scrape: an agent that nobody scrapes doesn't pay for it.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from hami_mock import __version__
+from hami_mock.deviceplugin.lifecycle import Phase, PluginLifecycle
+from hami_mock.state import NodeState
+from hami_mock.telemetry.counters import BUCKETS
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+_COUNTERS = {
+    "registrations": "Registrations that the kubelet took.",
+    "registration_errors": "Registrations that failed.",
+    "lists": "Device lists sent to the kubelet.",
+    "list_bytes": "Bytes of the device lists sent to the kubelet.",
+    "allocations": "Allocate calls answered.",
+    "allocation_errors": "Allocate calls refused.",
+    "allocated_devices": "Devices handed out by Allocate.",
+}
+
+
+class NodeCollector:
+    """Reads the node's state and the counters of its resources at each scrape."""
+
+    def __init__(self, state: NodeState, plugins: Sequence[PluginLifecycle]) -> None:
+        self._state = state
+        self._plugins = plugins
+
+    def collect(self) -> "Iterator[Metric]":
+        """Yield all metrics."""
+        from prometheus_client.core import GaugeMetricFamily
+
+        info = GaugeMetricFamily("hami_mock_info", "Always 1.", labels=["version"])
+        info.add_metric([__version__], 1)
+        yield info
+        yield self._devices()
+        watched = GaugeMetricFamily(
+            "hami_mock_watched", "1 if the kubelet watches the resource.", labels=["resource"]
+        )
+        for plugin in self._plugins:
+            watched.add_metric([plugin.resource.name], plugin.phase is Phase.WATCHED)
+        yield watched
+        yield from self._counters()
+        yield self._allocation_seconds()
+
+    def _devices(self) -> "Metric":
+        from prometheus_client.core import GaugeMetricFamily
+
+        family = GaugeMetricFamily(
+            "hami_mock_devices", "Devices by health.", labels=["resource", "health"]
+        )
+        for plugin in self._plugins:
+            counts = plugin.resource.devices.counts
+            unhealthy = sum(counts.get(uuid, 0) for uuid in self._state.unhealthy)
+            family.add_metric([plugin.resource.name, "healthy"], sum(counts.values()) - unhealthy)
+            family.add_metric([plugin.resource.name, "unhealthy"], unhealthy)
+        return family
+
+    def _counters(self) -> "Iterator[Metric]":
+        from prometheus_client.core import CounterMetricFamily
+
+        for name, help_text in _COUNTERS.items():
+            family = CounterMetricFamily(f"hami_mock_{name}", help_text, labels=["resource"])
+            for plugin in self._plugins:
+                family.add_metric([plugin.resource.name], getattr(plugin.counters, name))
+            yield family
+
+    def _allocation_seconds(self) -> "Metric":
+        from prometheus_client.core import HistogramMetricFamily
+
+        family = HistogramMetricFamily(
+            "hami_mock_allocation_seconds", "Time to answer Allocate.", labels=["resource"]
+        )
+        for plugin in self._plugins:
+            histogram = plugin.counters.allocation_seconds
+            bounds = [str(bound) for bound in BUCKETS]
+            buckets = [*zip(bounds, histogram.counts, strict=True), ("+Inf", histogram.number)]
+            family.add_metric([plugin.resource.name], buckets, histogram.total)
+        return family
+
+
+def render(collector: NodeCollector) -> bytes:
+    """Return the metrics in Prometheus' text format."""
+    from prometheus_client import CollectorRegistry, generate_latest
+
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(collector)
+    return generate_latest(registry)

@@ -1,0 +1,100 @@
+"""Short device IDs for units (a MiB of memory, a percent of compute), by arithmetic.
+
+A list may carry 262,144 units, and each byte of an ID counts (`wire`). So a unit's ID is its number
+written in base 89, three characters for as long as they last and then four. The first character is
+drawn from `heads`, a set that belongs to one resource alone: no two resources can share an ID.
+
+Nothing is stored per unit: an ID is computed from its number, a number from its ID, and the IDs of
+a whole range come out as columns of characters, at the speed of memory copies.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+# All of printable ASCII but `<>&"\`, which JSON escapes: the kubelet writes IDs to a JSON file.
+ALPHABET = (
+    b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_.~+=!#$%'()*,/:;?@[]^`{|}"
+)
+BASE = len(ALPHABET)
+WIDTHS = (3, 4)
+
+Columns = tuple[bytes, ...]
+"""The characters of many IDs of one width: first all first characters, then all second, …"""
+
+
+class UnitIds:
+    """The IDs of one resource: a two-way map between numbers from 0 on and short strings."""
+
+    def __init__(self, heads: str) -> None:
+        self._heads = heads.encode("ascii")
+
+    @property
+    def capacity(self) -> int:
+        """How many IDs there are."""
+        return sum(self._count(width) for width in WIDTHS)
+
+    def encode(self, number: int) -> str:
+        """Return the ID of a number. Raises IndexError beyond `capacity`."""
+        for width in WIDTHS:
+            count = self._count(width)
+            if number < count:
+                tail = []
+                for _ in range(width - 1):
+                    number, digit = divmod(number, BASE)
+                    tail.append(ALPHABET[digit])
+                return bytes([self._heads[number], *reversed(tail)]).decode("ascii")
+            number -= count
+        raise IndexError("no such unit")
+
+    def decode(self, device_id: str) -> int | None:
+        """Return the number of an ID, or None if it is none of this resource's."""
+        width = len(device_id)
+        if width not in WIDTHS:
+            return None
+        number = self._heads.find(device_id[0].encode())
+        for character in device_id[1:]:
+            digit = ALPHABET.find(character.encode())
+            if digit < 0:
+                return None
+            number = number * BASE + digit
+        return self._offset(width) + number if number >= 0 else None
+
+    def columns(self, first: int, count: int) -> Iterator[Columns]:
+        """Yield the IDs of `count` numbers from `first` on, one block for each width in use."""
+        for width in WIDTHS:
+            offset = self._offset(width)
+            start = max(first, offset) - offset
+            stop = min(first + count, offset + self._count(width)) - offset
+            if start < stop:
+                yield tuple(
+                    _column(self._heads if place == 0 else ALPHABET, width - 1 - place, start, stop)
+                    for place in range(width)
+                )
+
+    def lengths(self, first: int, count: int) -> Iterator[tuple[int, int]]:
+        """Yield (width, how many) for the same numbers as `columns`."""
+        for width in WIDTHS:
+            offset = self._offset(width)
+            many = min(first + count, offset + self._count(width)) - max(first, offset)
+            if many > 0:
+                yield width, many
+
+    def _count(self, width: int) -> int:
+        return int(len(self._heads) * BASE ** (width - 1))
+
+    def _offset(self, width: int) -> int:
+        return sum(self._count(shorter) for shorter in WIDTHS if shorter < width)
+
+
+def _column(symbols: bytes, power: int, start: int, stop: int) -> bytes:
+    """Return one place's characters of the numbers from start up to stop."""
+    cycle = _cycle(symbols, BASE**power)
+    skipped = start // len(cycle) * len(cycle)
+    cycles = -(-(stop - skipped) // len(cycle))
+    return (cycle * cycles)[start - skipped : stop - skipped]
+
+
+@lru_cache(maxsize=16)
+def _cycle(symbols: bytes, run: int) -> bytes:
+    """Return each symbol `run` times over: what one place shows while the number counts up."""
+    return b"".join(symbols[i : i + 1] * run for i in range(len(symbols)))

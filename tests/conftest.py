@@ -1,0 +1,48 @@
+"""What all tests share."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from grpc_tools import protoc
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the developer's own environment out of the settings."""
+    for name in list(os.environ):
+        if name.startswith("HAMI_MOCK_") or name in ("NODE_NAME", "KUBECONFIG"):
+            monkeypatch.delenv(name)
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+
+
+@pytest.fixture(scope="session")
+def google_messages() -> Iterator[ModuleType]:
+    """The device-plugin messages as google's protobuf has them: an independent reader and writer.
+
+    They are generated afresh, so that they can't be older than protos/.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        proto = Path(__file__).parent.parent / "protos" / "deviceplugin.proto"
+        code = protoc.main(
+            ["protoc", f"--proto_path={proto.parent}", f"--python_out={folder}", str(proto)]
+        )
+        assert code == 0
+        sys.path.insert(0, folder)
+        try:
+            import deviceplugin_pb2
+
+            yield deviceplugin_pb2
+        finally:
+            sys.path.remove(folder)
+
+
+@pytest.fixture
+def socket_folder() -> Iterator[Path]:
+    """A folder with a short name: the path of a unix socket has at most 107 characters."""
+    with tempfile.TemporaryDirectory(prefix="hm-") as name:
+        yield Path(name)

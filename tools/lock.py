@@ -1,0 +1,24 @@
+"""Write requirements/run.txt and requirements/dev.txt: every version, with hashes, no address."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+COMPILE = [
+    str(Path(sys.executable).with_name("uv")),
+    "pip",
+    "compile",
+    "--quiet",
+    "--upgrade",
+    "--universal",
+    "--python-version=3.11",
+    "--generate-hashes",
+    "--no-emit-index-url",
+    "--no-emit-find-links",
+    "--no-annotate",
+    "--custom-compile-command=make lock",
+    "pyproject.toml",
+]
+
+for name, extra in {"run": [], "dev": ["--group=dev"]}.items():
+    subprocess.run([*COMPILE, *extra, f"--output-file=requirements/{name}.txt"], check=True)  # noqa: S603
