@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import importlib
 import os
 import sys
 import tempfile
@@ -34,9 +35,7 @@ def google_messages() -> Iterator[ModuleType]:
         assert code == 0
         sys.path.insert(0, folder)
         try:
-            import deviceplugin_pb2
-
-            yield deviceplugin_pb2
+            yield importlib.import_module("deviceplugin_pb2")
         finally:
             sys.path.remove(folder)
 

@@ -1,5 +1,6 @@
 """`hami-mock demo`: the agent against the embedded kubelet, told as a story."""
 
+import os
 import random
 import signal
 import tempfile
@@ -11,10 +12,11 @@ import anyio
 
 from hami_mock import app
 from hami_mock.advice import warnings
+from hami_mock.errors import StartError
 from hami_mock.kubelet.embedded import EmbeddedKubelet, Insufficient
 from hami_mock.layout import Node
 from hami_mock.resources import Resource
-from hami_mock.settings import Settings
+from hami_mock.settings import LONGEST_SOCKET_DIR, Settings
 from hami_mock.terminal import Style, bar, is_fancy, paint, table
 from hami_mock.vendors import Role
 
@@ -61,6 +63,8 @@ async def run(settings: Settings, keep: bool) -> None:
         print("No cards are configured for this node: there is nothing to show.")
         return
     with tempfile.TemporaryDirectory(prefix="hami-mock-") as name:
+        if len(os.fsencode(name)) > LONGEST_SOCKET_DIR:
+            raise StartError(f"{name!r} is too long for unix sockets: set TMPDIR to a short path")
         kubelet = EmbeddedKubelet(Path(name))
         agent = app.Agent(replace(settings, socket_dir=name, http_listen=""), node)
         async with anyio.create_task_group() as tasks:

@@ -11,13 +11,20 @@ from hami_mock.config_file import ConfigFile, read
 from hami_mock.errors import Problems, UsageError
 from hami_mock.inventory import CardGroup
 from hami_mock.kubelet_rules import Version, parse_version
-from hami_mock.layers import Layer, Merged, environment_layer, file_layer, flag_layer, strongest
+from hami_mock.layers import (
+    Layer,
+    Merged,
+    environment_layer,
+    file_layer,
+    flag_layer,
+    not_allowed,
+    strongest,
+)
 from hami_mock.options import BY_NAME
 from hami_mock.vendors import VENDORS, Role, Vendor
 
-# Linux's limit for the path of a unix socket, and what our socket names need of it.
-_SOCKET_PATH_LIMIT = 107
-_LONGEST_SOCKET_NAME = 48
+# Linux takes 107 bytes for the path of a unix socket; the longest of our names needs 48 of them.
+LONGEST_SOCKET_DIR = 107 - len("/") - 48
 
 
 @dataclass(frozen=True)
@@ -144,9 +151,6 @@ def _check_names(vendors: tuple[VendorSettings, ...], problems: list[str]) -> No
 
 def _check_socket_dir(values: Merged, problems: list[str]) -> None:
     folder = values["socket-dir"]
-    longest = _SOCKET_PATH_LIMIT - _LONGEST_SOCKET_NAME
-    if len(os.fsencode(folder)) > longest:
-        problems.append(
-            f"{values.place('socket-dir')}: {folder!r} is too long for unix sockets: at most "
-            f"{longest} bytes are allowed"
-        )
+    if len(os.fsencode(folder)) > LONGEST_SOCKET_DIR:
+        allowed = f"at most {LONGEST_SOCKET_DIR} bytes long, as paths of unix sockets are short"
+        problems.append(not_allowed(values.place("socket-dir"), folder, allowed))

@@ -103,19 +103,19 @@ async def serve(
 ) -> AsyncIterator[None]:
     """Serve on a unix socket for as long as the context lasts, and leave nothing of it behind."""
     server = _StoppableServer(handler)
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(str(path))
-        await server.start(sock=listener)
-        yield
-    finally:
-        with anyio.CancelScope(shield=True):
-            # 1. Nobody finds the socket any more.
-            path.unlink(missing_ok=True)
-            # 2. Lists end cleanly: the kubelet sees streams that ended, not ones that broke.
-            end_streams()
-            # 3. An Allocate in flight still gets its answer.
-            await server.calls_done(_GRACE_SECONDS)
-            # 4. What is left is a client that doesn't read: it is cut off.
-            listener.close()
-            server.abort_connections()
+        try:
+            await server.start(sock=listener)
+            yield
+        finally:
+            with anyio.CancelScope(shield=True):
+                # 1. Nobody finds the socket any more.
+                path.unlink(missing_ok=True)
+                # 2. Lists end cleanly: the kubelet sees streams that ended, not ones that broke.
+                end_streams()
+                # 3. An Allocate in flight still gets its answer.
+                await server.calls_done(_GRACE_SECONDS)
+                # 4. What is left is a client that doesn't read: it is cut off.
+                server.close()
+                server.abort_connections()

@@ -1,0 +1,123 @@
+"""Agents to test: as a process of its own, and as a thread whose state the test can change."""
+
+import os
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from anyio.from_thread import start_blocking_portal
+
+from hami_mock import app
+from hami_mock.layout import lay_out
+from hami_mock.settings import load
+
+DEFAULT_COUNTS = {
+    "nvidia.com/gpu": 20,
+    "nvidia.com/gpucores": 200,
+    "nvidia.com/gpumem": 65536,
+    "nvidia.com/gpumem-percentage": 200,
+    "cambricon.com/vmlu": 20,
+    "iluvatar.ai/vgpu": 20,
+    "iluvatar.ai/MR-V100.vCore": 200,
+    "huawei.com/Ascend910-memory": 131072,
+}
+
+ONLY_NVIDIA = ("--mlu-cards=0", "--iluvatar-cards=0", "--ascend-cards=0")
+
+
+def run_cli(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the program to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "hami_mock", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=os.environ | environment,
+    )
+
+
+@dataclass
+class AgentProcess:
+    process: subprocess.Popen[str]
+    log: Path
+
+    def wait_for_log(self, text: str) -> str:
+        """Wait for a line of the log and return it."""
+        assert self.process.stderr is not None
+        with self.log.open("a") as log:
+            for line in self.process.stderr:
+                log.write(line)
+                if text in line:
+                    return line
+        raise AssertionError(f"the agent ended without {text!r}: {self.log.read_text()}")
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Send a signal and return the exit code; 3 s are promised."""
+        self.process.send_signal(number)
+        return self.process.wait(timeout=3)
+
+
+@contextmanager
+def agent_process(folder: Path, *flags: str, http: str = "") -> Iterator[AgentProcess]:
+    command = [sys.executable, "-m", "hami_mock", "run", f"--socket-dir={folder}"]
+    process = subprocess.Popen(
+        [*command, f"--http-listen={http}", "--node-name=n1", *flags],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield AgentProcess(process, folder.parent / f"{folder.name}.log")
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+        (folder.parent / f"{folder.name}.log").unlink(missing_ok=True)
+
+
+class AgentThread:
+    """An agent in a thread of this process."""
+
+    def __init__(self, agent: app.Agent, portal: Any) -> None:
+        self.agent = agent
+        self._portal = portal
+
+    def set_health(self, vendor: str, index: int, *, healthy: bool) -> str:
+        """Make a card healthy or not; return its UUID."""
+        uuid = next(
+            card.uuid
+            for card in self.agent.node.cards
+            if card.vendor.key == vendor and card.index == index
+        )
+        self._portal.call(lambda: self.agent.state.set_health(uuid, healthy=healthy))
+        return uuid
+
+
+@contextmanager
+def agent_thread(folder: Path, **flags: str) -> Iterator[AgentThread]:
+    named = {name.replace("_", "-"): value for name, value in flags.items()}
+    settings = load({"socket-dir": str(folder), "http-listen": "", "node-name": "n1"} | named)
+    agent = app.Agent(settings, lay_out(settings, settings.kubelet_version))
+    with start_blocking_portal() as portal:
+        future, _ = portal.start_task(agent.run)
+        try:
+            yield AgentThread(agent, portal)
+        finally:
+            future.cancel()
+
+
+def get(url: str) -> tuple[int, str]:
+    """Return status and body of a GET."""
+    try:
+        with urllib.request.urlopen(url, timeout=10) as response:
+            return response.status, response.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()

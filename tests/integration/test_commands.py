@@ -1,0 +1,135 @@
+"""The program as its user runs it."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.integration.agents import DEFAULT_COUNTS, run_cli
+
+ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+
+
+def test_the_demo_shows_the_node_and_says_what_runs_out() -> None:
+    done = run_cli("demo", "--node-name=n1")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    for name, count in DEFAULT_COUNTS.items():
+        assert len(re.findall(rf"^  {re.escape(name)}: +{count}$", done.stdout, re.MULTILINE)) == 2
+    assert "1 Insufficient nvidia.com/gpumem." in done.stdout
+    assert re.search(r"\nnvidia.com/gpumem +65536 +65536 +0 .*<- ran out\n", done.stdout)
+    assert re.search(r"^nvidia.com/gpu +20 +4 +16 ", done.stdout, re.MULTILINE)
+    assert not ANSI.search(done.stdout)
+
+
+def test_the_demo_follows_the_flags() -> None:
+    flags = ("--nvidia-cards=0", "--iluvatar-cards=0", "--ascend-cards=0", "--mlu-split=3")
+    done = run_cli("demo", *flags)
+    assert done.returncode == 0
+    assert "1 Insufficient cambricon.com/vmlu." in done.stdout
+    assert "nvidia.com" not in done.stdout
+
+
+def test_the_demo_of_no_cards_says_so() -> None:
+    none = [f"--{vendor}-cards=0" for vendor in ("nvidia", "mlu", "iluvatar", "ascend")]
+    done = run_cli("demo", *none)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "nothing to show" in done.stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_demo_that_keeps_on_ends_with_a_signal_and_leaves_nothing(
+    socket_folder: Path, number: signal.Signals
+) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hami_mock", "demo", "--keep", "--nvidia-memory=64"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"TMPDIR": str(socket_folder)},
+    )
+    assert process.stdout is not None
+    with process.stdout:
+        for line in process.stdout:
+            if "pods run." in line:
+                break
+        process.send_signal(number)
+        assert process.wait(timeout=10) == 0
+    assert list(socket_folder.iterdir()) == []
+
+
+def test_the_demo_says_that_the_temporary_folder_is_too_deep(tmp_path: Path) -> None:
+    deep = tmp_path / ("x" * 50)
+    deep.mkdir()
+    done = run_cli("demo", TMPDIR=str(deep))
+    assert done.returncode == 1
+    assert "set TMPDIR to a short path" in done.stderr
+
+
+def test_the_demo_is_colourful_in_a_terminal() -> None:
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hami_mock", "demo", "--nvidia-memory=64", "--ascend-cards=0"],
+        stdout=slave,
+        env={**os.environ, "TERM": "xterm"},
+    )
+    os.close(slave)
+    output = b""
+    try:
+        while chunk := os.read(master, 65536):
+            output += chunk
+    except OSError:
+        pass  # how Linux says that the other end of a terminal is closed
+    finally:
+        os.close(master)
+    assert process.wait(timeout=10) == 0
+    assert ANSI.search(output.decode())
+    assert "█" in output.decode()
+
+
+def test_plan_says_what_run_would_register() -> None:
+    done = run_cli("plan", "-o", "json")
+    rows = json.loads(done.stdout)
+    assert {row["resource"]: row["count"] for row in rows} == DEFAULT_COUNTS
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "expected"),
+    [
+        (["-nvidia_cards", "-1"], {}, "--nvidia-cards: '-1' is not allowed"),
+        (["--nvida-cards=1"], {}, "--nvida-cards: there is no such flag; did you mean"),
+        (["--nvidia-memory=1000000"], {}, "the smallest memory factor that fits is"),
+        ([], {"HAMI_MOCK_NVIDIA_CARDS": "many"}, "HAMI_MOCK_NVIDIA_CARDS: 'many' is not allowed"),
+        ([], {"HAMI_MOCK_CARDS": "1"}, "HAMI_MOCK_CARDS: there is no such variable"),
+        (["--config=/no/such/file"], {}, "--config: can't read '/no/such/file'"),
+        (["--resource-mem=nvidia.com/gpu"], {}, "each resource needs a name of its own"),
+        (["rnu"], {}, "'rnu' is no command"),
+    ],
+)
+def test_bad_input_ends_with_2_and_a_line_before_anything_is_registered(
+    socket_folder: Path, arguments: list[str], environment: dict[str, str], expected: str
+) -> None:
+    done = run_cli(*arguments, HAMI_MOCK_SOCKET_DIR=str(socket_folder), **environment)
+    assert done.returncode == 2
+    assert expected in done.stderr
+    assert "Traceback" not in done.stderr
+    assert all(line.startswith("hami-mock: ") for line in done.stderr.splitlines())
+    assert list(socket_folder.iterdir()) == []
+
+
+def test_output_into_a_closed_pipe_is_no_error() -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m hami_mock models | head -1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("VENDOR")
