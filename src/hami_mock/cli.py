@@ -1,5 +1,6 @@
 """The command line: parse, run, and turn errors into lines and exit codes."""
 
+import logging
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -50,6 +51,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read our output has seen enough (`| head`). Python would complain at exit.
         sys.stderr.close()
         return 0
+    except Exception as error:
+        logging.getLogger(__name__).debug("internal error", exc_info=True)
+        text = f"{type(error).__name__}: {error}"
+        return _fail(
+            [f"internal error, please report it: {text} (--log-level debug says where)"], 1
+        )
 
 
 def _fail(lines: Sequence[str], code: int) -> int:

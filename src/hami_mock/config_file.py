@@ -24,7 +24,7 @@ from hami_mock.layers import Entry
 Entries = dict[str, Entry]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Section:
     """The options of the nodes whose name matches one of the globs."""
 

@@ -17,6 +17,7 @@ ALPHABET = (
 )
 BASE = len(ALPHABET)
 WIDTHS = (3, 4)
+_DIGITS = {chr(symbol): digit for digit, symbol in enumerate(ALPHABET)}
 
 Columns = tuple[bytes, ...]
 """The characters of many IDs of one width: first all first characters, then all second, …"""
@@ -27,6 +28,11 @@ class UnitIds:
 
     def __init__(self, heads: str) -> None:
         self._heads = heads.encode("ascii")
+        self._head_digits = {head: digit for digit, head in enumerate(heads)}
+        self._offsets = {
+            width: sum(self._count(shorter) for shorter in WIDTHS if shorter < width)
+            for width in WIDTHS
+        }
 
     @property
     def capacity(self) -> int:
@@ -48,21 +54,21 @@ class UnitIds:
 
     def decode(self, device_id: str) -> int | None:
         """Return the number of an ID, or None if it is none of this resource's."""
-        width = len(device_id)
-        if width not in WIDTHS:
+        offset = self._offsets.get(len(device_id))
+        if offset is None:
             return None
-        number = self._heads.find(device_id[0].encode())
-        for character in device_id[1:]:
-            digit = ALPHABET.find(character.encode())
-            if digit < 0:
-                return None
-            number = number * BASE + digit
-        return self._offset(width) + number if number >= 0 else None
+        try:
+            number = self._head_digits[device_id[0]]
+            for character in device_id[1:]:
+                number = number * BASE + _DIGITS[character]
+        except KeyError:
+            return None
+        return offset + number
 
     def columns(self, first: int, count: int) -> Iterator[Columns]:
         """Yield the IDs of `count` numbers from `first` on, one block for each width in use."""
         for width in WIDTHS:
-            offset = self._offset(width)
+            offset = self._offsets[width]
             start = max(first, offset) - offset
             stop = min(first + count, offset + self._count(width)) - offset
             if start < stop:
@@ -74,16 +80,13 @@ class UnitIds:
     def lengths(self, first: int, count: int) -> Iterator[tuple[int, int]]:
         """Yield (width, how many) for the same numbers as `columns`."""
         for width in WIDTHS:
-            offset = self._offset(width)
+            offset = self._offsets[width]
             many = min(first + count, offset + self._count(width)) - max(first, offset)
             if many > 0:
                 yield width, many
 
     def _count(self, width: int) -> int:
         return int(len(self._heads) * BASE ** (width - 1))
-
-    def _offset(self, width: int) -> int:
-        return sum(self._count(shorter) for shorter in WIDTHS if shorter < width)
 
 
 def _column(symbols: bytes, power: int, start: int, stop: int) -> bytes:

@@ -7,7 +7,8 @@ be kept or patched: every list is built from scratch. What is small goes through
 Pure: neither asyncio nor gRPC.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from hami_mock.unit_ids import Columns
 
@@ -56,6 +57,14 @@ def read_devices(payload: bytes) -> Iterator[tuple[str, str]]:
             yield fields.get(1, b"").decode(), fields.get(2, b"").decode()
 
 
+def allocate_request(containers: Iterable[Iterable[str]]) -> bytes:
+    """Return an AllocateRequest for the device IDs of each container."""
+    return b"".join(
+        _field(1, b"".join(_field(1, device_id.encode()) for device_id in device_ids))
+        for device_ids in containers
+    )
+
+
 def read_allocate_request(payload: bytes) -> list[list[str]]:
     """Return the device IDs of each container request in an AllocateRequest."""
     return [
@@ -69,6 +78,7 @@ def _field(number: int, value: bytes) -> bytes:
     return _varint(number << 3 | _BYTES) + _varint(len(value)) + value
 
 
+@lru_cache(maxsize=256)
 def _varint(value: int) -> bytes:
     out = bytearray()
     while value > 0x7F:

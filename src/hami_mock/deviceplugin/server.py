@@ -18,7 +18,7 @@ from grpclib.protocol import H2Protocol
 from grpclib.server import Server
 
 from hami_mock._proto.v1beta1 import AllocateRequest, ContainerAllocateRequest, ListAndWatchResponse
-from hami_mock.wire import read_allocate_request
+from hami_mock.wire import allocate_request, read_allocate_request
 
 if TYPE_CHECKING:
     from grpclib._typing import IServable
@@ -36,12 +36,14 @@ class EncodedList(ListAndWatchResponse):
 
 
 class PluginCodec(ProtoCodec):
-    """Leaves lists as bytes, and reads large requests without betterproto2's machinery."""
+    """Leaves lists as bytes, and takes large requests past betterproto2's machinery."""
 
     def encode(self, message: Any, message_type: Any) -> bytes:
         """Return the message's bytes."""
         if isinstance(message, EncodedList):
             return message.payload
+        if isinstance(message, AllocateRequest):
+            return allocate_request(request.device_ids for request in message.container_requests)
         return super().encode(message, message_type)
 
     def decode(self, data: bytes, message_type: Any) -> Any:

@@ -1,0 +1,40 @@
+"""The README tells the truth about what can be checked."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from hami_mock.options import OPTIONS, Option
+from hami_mock.settings import load
+
+ROOT = Path(__file__).parent.parent.parent
+README = (ROOT / "README.md").read_text()
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
+def test_every_flag_stands_in_the_readme_with_its_default_and_help(option: Option) -> None:
+    row = next(line for line in README.splitlines() if line.startswith(f"| `--{option.name}`"))
+    assert option.help in row
+    assert option.default is None or f"`{option.default}`" in row
+
+
+def test_the_yaml_of_the_readme_is_valid(tmp_path: Path) -> None:
+    (block,) = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+    file = tmp_path / "config.yaml"
+    file.write_text(block)
+    assert len(yaml.safe_load(block)["nodes"]) == 2
+    settings = load({"config": str(file), "node-name": "a100-1"})
+    assert [group.cards for group in settings.vendors[0].groups] == [8]
+
+
+@pytest.mark.parametrize("node", ["a100-1", "mixed-7", "ascend-0", "anything"])
+def test_the_example_fleet_is_valid(node: str) -> None:
+    settings = load({"config": str(ROOT / "examples" / "fleet.yaml"), "node-name": node})
+    assert any(vendor.groups for vendor in settings.vendors)
+
+
+@pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(((?!http)[^)#]+)\)", README))))
+def test_every_link_leads_somewhere(link: str) -> None:
+    assert (ROOT / link).exists()
