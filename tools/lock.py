@@ -1,4 +1,4 @@
-"""Write requirements/run.txt and requirements/dev.txt: every version, with hashes, no address."""
+"""Write requirements/*.txt: every version, with hashes, no address."""
 
 import subprocess
 import sys
@@ -17,8 +17,12 @@ COMPILE = [
     "--no-emit-find-links",
     "--no-annotate",
     "--custom-compile-command=make lock",
-    "pyproject.toml",
 ]
+SOURCES = {
+    "run": ["pyproject.toml"],
+    "build": ["--group=build"],
+    "dev": ["pyproject.toml", "--group=dev"],
+}
 
-for name, extra in {"run": [], "dev": ["--group=dev"]}.items():
-    subprocess.run([*COMPILE, *extra, f"--output-file=requirements/{name}.txt"], check=True)  # noqa: S603
+for name, sources in SOURCES.items():
+    subprocess.run([*COMPILE, *sources, f"--output-file=requirements/{name}.txt"], check=True)  # noqa: S603

@@ -53,10 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except Exception as error:
         logging.getLogger(__name__).debug("internal error", exc_info=True)
-        text = f"{type(error).__name__}: {error}"
-        return _fail(
-            [f"internal error, please report it: {text} (--log-level debug says where)"], 1
-        )
+        text = f"internal error, please report it: {type(error).__name__}: {error}"
+        return _fail([f"{text} (--log-level debug says where)"], 1)
 
 
 def _fail(lines: Sequence[str], code: int) -> int:
