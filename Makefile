@@ -20,7 +20,7 @@ help: ## show this list
 
 setup: $(READY) ## make .venv with hami-mock and all tools in it
 
-$(READY): requirements/dev.txt pyproject.toml
+$(READY): requirements/dev.txt
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed (set PYTHON=/path/to/python3)"; exit 1; }
 	@echo "setting up $(VENV) with $$($(PYTHON) --version) ..."
 	@rm -rf $(VENV)

@@ -1,6 +1,5 @@
 """Card models by name, from catalog.yaml."""
 
-import difflib
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -44,6 +43,8 @@ def find(vendor: str, name: str) -> Model | None:
 
 def similar(vendor: str, name: str) -> list[str]:
     """Return the names of the vendor's models that look most like the name."""
+    import difflib  # only after a mistake
+
     lower = {known.lower(): known for known in models()[vendor]}
     close = difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.4)
     containing = [known for known in lower if name.lower() in known]

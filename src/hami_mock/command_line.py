@@ -1,7 +1,6 @@
 """argparse, taught our options and our way to say what is wrong."""
 
 import argparse
-import difflib
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -47,6 +46,8 @@ class Parser(argparse.ArgumentParser):
         flag = argument.partition("=")[0]
         if not flag.startswith("-"):
             return f"{argument!r} belongs to no flag; see {self.prog} --help"
+        import difflib  # only after a mistake
+
         close = difflib.get_close_matches(flag, self._option_string_actions, n=1)
         hint = f"did you mean {close[0]}?" if close else f"see {self.prog} --help"
         return f"{flag}: there is no such flag; {hint}"

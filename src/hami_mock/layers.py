@@ -4,13 +4,13 @@ pydantic-settings merges the layers and checks the values. Each layer remembers 
 stands, so that a message can name the flag, the variable, or the file and key that the user wrote.
 """
 
-import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from pydantic import ConfigDict, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource
 
 from hami_mock.errors import UsageError
@@ -82,13 +82,16 @@ class Merged:
     def __init__(self, weakest_first: Sequence[Layer]) -> None:
         """Merge. Raises UsageError with a line for each value that isn't allowed."""
         self._layers = weakest_first
+        self._given = {name for layer in weakest_first for name in layer}
         try:
-            self._values = _Values(layers=reversed(weakest_first))
+            self._values = _values_model(self._given)(layers=reversed(weakest_first))
         except ValidationError as error:
             raise UsageError(self._problems(error)) from error
 
     def __getitem__(self, name: str) -> Any:
-        return getattr(self._values, _field(name))
+        if name in self._given:
+            return getattr(self._values, _field(name))
+        return BY_NAME[name].default if name in BY_NAME else None
 
     def rank(self, name: str) -> int:
         """Return how strong the layer is that gave an option; -1 for its default."""
@@ -141,6 +144,8 @@ def _canonical(entries: Mapping[str, Entry]) -> Layer:
 
 
 def _hint(name: object, known: Collection[str]) -> str:
+    import difflib  # only after a mistake
+
     close = difflib.get_close_matches(str(name), known, n=1)
     return f"; did you mean {close[0]}?" if close else ""
 
@@ -171,21 +176,21 @@ class _Base(BaseSettings):
         )
 
 
-_Group = create_model(
-    "_Group",
-    __config__=ConfigDict(extra="forbid"),
-    **{key: (kind.annotation | None, None) for key, kind in GROUP_KEYS.items()},  # type: ignore[call-overload]
-)
+@cache
+def _group_model() -> type[BaseModel]:
+    fields: dict[str, Any] = {
+        key: (kind.annotation | None, None) for key, kind in GROUP_KEYS.items()
+    }
+    return create_model("_Group", __config__=ConfigDict(extra="forbid"), **fields)
 
-_Values = create_model(  # type: ignore[call-overload]
-    "_Values",
-    __base__=_Base,
-    **{
-        option.field: (
-            option.kind.annotation if option.default is not None else option.kind.annotation | None,
-            option.default,
+
+def _values_model(names: Iterable[str]) -> type[BaseSettings]:
+    """Return a model of just these options: one of all of them would take long to build."""
+    fields: dict[str, Any] = {
+        _field(name): (
+            BY_NAME[name].kind.annotation if name in BY_NAME else list[_group_model()],  # type: ignore[misc]
+            ...,
         )
-        for option in OPTIONS
-    },
-    **{_field(name): (list[_Group] | None, None) for name in GROUP_OPTIONS},  # type: ignore[valid-type]
-)
+        for name in names
+    }
+    return create_model("_Values", __base__=_Base, **fields)

@@ -1,0 +1,1 @@
+"""Figures for docs/performance.md: `make bench`."""

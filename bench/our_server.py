@@ -1,0 +1,34 @@
+"""Our device plugin for one resource: python -m bench.our_server SOCKET DEVICES."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from bench.commands import obey, timed
+from bench.node import Setting, setting
+from hami_mock.deviceplugin.server import serve
+from hami_mock.deviceplugin.service import DevicePluginService
+from hami_mock.state import NodeState
+from hami_mock.telemetry.counters import ResourceCounters
+
+
+async def _main(socket: Path, chosen: Setting) -> None:
+    resource = chosen.resource
+    state = NodeState(chosen.node.cards)
+    service = DevicePluginService(resource, state, ResourceCounters())
+
+    def flip() -> None:
+        state.set_health(chosen.flipped, healthy=chosen.flipped in state.unhealthy)
+
+    def build() -> dict[str, float]:
+        return {
+            "first": timed(resource.encode_list),
+            "flip": timed(lambda: resource.encode_list({chosen.flipped})),
+        }
+
+    async with serve(service, socket, service.end_streams):
+        await obey({"flip": flip, "build": build})
+
+
+if __name__ == "__main__":
+    asyncio.run(_main(Path(sys.argv[1]), setting(int(sys.argv[2]))))

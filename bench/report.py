@@ -1,0 +1,91 @@
+"""Figures beside their targets, as tables or as JSON."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+
+from hami_mock.terminal import Style, paint, table
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured number and, where there is one, the most that it should be."""
+
+    name: str
+    value: float
+    unit: str
+    at_most: float | None = None
+
+    @property
+    def is_ok(self) -> bool | None:
+        return None if self.at_most is None else self.value <= self.at_most
+
+    @property
+    def verdict(self) -> str:
+        if self.is_ok is None:
+            return ""
+        return paint("ok", Style.GREEN) if self.is_ok else paint("MISSED", Style.RED)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The same step done by us and by the rival, in milliseconds."""
+
+    devices: int
+    step: str
+    ours: float
+    rival: float
+
+    @property
+    def ratio(self) -> float:
+        return self.ours / self.rival
+
+
+@dataclass(frozen=True)
+class Section:
+    """What one part of the bench has to say."""
+
+    title: str
+    figures: Sequence[Figure]
+    comparisons: Sequence[Comparison] = field(default_factory=tuple)
+    notes: Sequence[str] = field(default_factory=tuple)
+
+
+def as_table(sections: Sequence[Section]) -> str:
+    """Return the report for people."""
+    blocks = []
+    for section in sections:
+        lines = [paint(section.title, Style.BOLD, Style.CYAN)]
+        if section.comparisons:
+            rows = [
+                (f"{c.devices:,}", c.step, f"{c.ours:.2f}", f"{c.rival:.2f}", f"{c.ratio:.3f}")
+                for c in section.comparisons
+            ]
+            header = ("DEVICES", "STEP", "OURS ms", "RIVAL ms", "OURS / RIVAL")
+            lines += [*table(header, rows, "r rrr"), ""]
+        rows = [(f.name, _number(f.value), f.unit, _target(f), f.verdict) for f in section.figures]
+        lines += table(("FIGURE", "VALUE", "UNIT", "TARGET", ""), rows, " r r")
+        lines += [f"  {note}" for note in section.notes]
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks)
+
+
+def as_json(sections: Sequence[Section]) -> str:
+    """Return the report for programs."""
+    document = []
+    for section in sections:
+        entry = asdict(section)
+        for figure, row in zip(section.figures, entry["figures"], strict=True):
+            row["ok"] = figure.is_ok
+        for comparison, row in zip(section.comparisons, entry["comparisons"], strict=True):
+            row["ratio"] = comparison.ratio
+        document.append(entry)
+    return json.dumps(document, indent=2)
+
+
+def _number(value: float) -> str:
+    return f"{value:.0f}" if value == int(value) else f"{value:.2f}"
+
+
+def _target(figure: Figure) -> str:
+    return "" if figure.at_most is None else f"<= {figure.at_most:g}"
