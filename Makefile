@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PROTO_OUT := src/hami_mock/_proto
 
-.PHONY: help setup demo test test-all lint format bench binary proto lock clean
+.PHONY: help setup demo test test-all e2e e2e-all lint format bench binary proto lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z][a-z0-9-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | \
@@ -42,6 +42,12 @@ test-all: ## run the tests on every Python from 3.11 to 3.14 that this machine h
 	@for v in 3.11 3.12 3.13 3.14; do p=$$(command -v python$$v) && $$p --version >/dev/null 2>&1 \
 		|| { echo "== Python $$v: not on this machine"; continue; }; \
 		echo "== Python $$v"; $(MAKE) VENV=.venv-$$v PYTHON=$$p .venv-$$v/.ready; .venv-$$v/bin/python -m pytest; done
+
+e2e: $(READY) ## prove it on a real Kubernetes 1.35, made and removed here (needs root)
+	@$(BIN)/python -m pytest tests/e2e -v --kubernetes 1.35
+
+e2e-all: $(READY) ## the same on Kubernetes 1.35 and 1.36
+	@$(BIN)/python -m pytest tests/e2e -v --kubernetes all
 
 lint: $(READY) ## check style, types and generated code
 	@$(BIN)/ruff check

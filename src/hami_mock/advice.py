@@ -1,11 +1,15 @@
 """What is legal but unwise about a resource, with the numbers."""
 
 from hami_mock.kubelet_rules import LARGEST_POD, Version, dear, restart_seconds
+from hami_mock.layout import Node
 from hami_mock.resources import Resource
 from hami_mock.vendors import Role
 
+# What has less than this share of a node's devices isn't what makes them too many.
+_LARGE_SHARE = 0.1
 
-def warnings(resource: Resource, kubelet_version: Version | None) -> list[str]:
+
+def warnings(resource: Resource, node: Node, kubelet_version: Version | None) -> list[str]:
     """Return a sentence for each thing about a resource that its user may regret."""
     found = []
     if not _is_extended_resource(resource.name):
@@ -13,19 +17,20 @@ def warnings(resource: Resource, kubelet_version: Version | None) -> list[str]:
             f"the kubelet will refuse the name {resource.name!r} ({resource.source}): it must be "
             "like example.com/gpu, not under kubernetes.io and not starting with requests."
         )
-    if not resource.has_slots and dear(resource.count, kubelet_version):
+    if dear(node.devices, kubelet_version) and resource.count > node.devices * _LARGE_SHARE:
         version = ".".join(map(str, kubelet_version)) if kubelet_version else "1.36 or newer"
         found.append(
-            f"{resource.count} units are many for a kubelet {version}: the largest pod that can "
-            f"start takes {LARGEST_POD} units, and a kubelet restarted with everything allocated "
-            f"is away for about {_duration(restart_seconds(resource.count))}" + _remedy(resource)
+            f"{resource.count} of {node.devices} devices on a node are many for a kubelet "
+            f"{version}: the largest pod that can start holds {LARGEST_POD}, and a kubelet that "
+            "restarts with everything allocated is away for about "
+            f"{_duration(restart_seconds(node.devices))}{_remedy(resource)}"
         )
     return found
 
 
 def _remedy(resource: Resource) -> str:
     if resource.offer.role is Role.MEMORY:
-        return f"; --{resource.vendor.key}-memory-factor auto makes units coarse enough"
+        return f"; --{resource.vendor.key}-memory-factor auto makes coarser units"
     return ""
 
 

@@ -89,5 +89,5 @@ def _announce(settings: Settings, node: Node, version: Version | None) -> None:
         _log.warning("no cards are configured for this node: nothing will be registered")
     for resource in node.resources:
         _log.info("%s: %d x %s", resource.name, resource.count, resource.unit)
-        for warning in warnings(resource, version):
+        for warning in warnings(resource, node, version):
             _log.warning("%s: %s", resource.name, warning)

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from hami_mock.errors import UsageError
 from hami_mock.flags import GO_SWITCHES, GO_VALUES, log_level_of_go_flags
-from hami_mock.options import OPTIONS
+from hami_mock.options import BY_NAME, OPTIONS
 
 EPILOG = """\
 Every flag --some-name is also the environment variable HAMI_MOCK_SOME_NAME and the key some-name of
@@ -60,11 +60,18 @@ class Parser(argparse.ArgumentParser):
             default = "" if option.default is None else f" [{option.default}]"
             groups[option.section].add_argument(
                 f"--{option.name}",
-                *(f"--{alias}" for alias in option.aliases),
                 metavar=option.kind.metavar,
                 dest=option.name,
                 help=f"{option.help}{default}".replace("%", "%%"),
             )
+            for alias in option.aliases:
+                # An argument of its own, so that a message names the one that the user wrote.
+                groups[option.section].add_argument(
+                    f"--{alias}",
+                    metavar=option.kind.metavar,
+                    dest=alias,
+                    help="the same, as HAMi's mock calls it",
+                )
         self.add_argument_group(
             "As HAMi's mock has them",
             f"-{' -'.join((*GO_SWITCHES, *GO_VALUES))}\nare accepted so that its manifests work; "
@@ -79,11 +86,7 @@ class Parser(argparse.ArgumentParser):
 
 def flag_values(parsed: argparse.Namespace) -> dict[str, str]:
     """Return the options that flags gave, by name."""
-    values = {
-        option.name: value
-        for option in OPTIONS
-        if (value := getattr(parsed, option.name, None)) is not None
-    }
+    values = {name: value for name in BY_NAME if (value := getattr(parsed, name, None)) is not None}
     level = log_level_of_go_flags(parsed.debug, parsed.v)
     return {"log-level": level, **values} if level else values
 

@@ -21,6 +21,8 @@ import yaml
 from hami_mock.errors import UsageError
 from hami_mock.layers import Entry
 
+_DEEPEST = 8
+
 Entries = dict[str, Entry]
 
 
@@ -57,7 +59,8 @@ def read(path: str) -> ConfigFile:
         raise UsageError(f"--config: can't read {path!r}: {reason}") from error
     try:
         document = yaml.load(text, Loader=_Loader)  # noqa: S506 - it is a safe loader
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, IndexError, RecursionError) as error:
+        # Not YAMLError: what YAML takes for a date or a number, and Python doesn't.
         raise UsageError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
     if document is None:
         return ConfigFile()
@@ -91,6 +94,9 @@ class _Reader:
         entries: Entries = {}
         for key, value in mapping.items():
             here = f"{place}.{key}" if place else str(key)
+            if here.count(".") > _DEEPEST:
+                self._say(here, "is nested too deeply: no option is")
+                continue
             name = prefix + str(key).replace("_", "-")
             inner = (
                 self.flatten(value, f"{name}-", here)
@@ -106,12 +112,13 @@ class _Reader:
         if not isinstance(node, dict) or "match" not in node:
             self._say(place, "must be a mapping with the key match, a glob for node names")
             return None
-        globs = node.pop("match")
+        globs = node["match"]
         globs = globs if isinstance(globs, list) else [globs]
         if not globs or not all(isinstance(glob, str) and glob for glob in globs):
             self._say(f"{place}.match", f"{globs!r} must be a glob or a list of globs")
             return None
-        return Section(tuple(globs), self.flatten(node, place=place))
+        options = {key: value for key, value in node.items() if key != "match"}
+        return Section(tuple(globs), self.flatten(options, place=place))
 
     def _say(self, place: str, problem: str) -> None:
         self.problems.append(f"{self.path}: {place}: {problem}")
@@ -123,8 +130,12 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[Hashable] = set()
         for key_node, _ in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                continue
             key = self.construct_object(key_node, deep=True)
-            if isinstance(key, Hashable) and key in seen:
+            if not isinstance(key, Hashable):
+                continue  # the base class says what is wrong with it
+            if key in seen:
                 raise yaml.constructor.ConstructorError(
                     None, None, f"the key {key!r} stands twice", key_node.start_mark
                 )

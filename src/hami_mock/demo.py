@@ -78,7 +78,7 @@ async def run(settings: Settings, keep: bool) -> None:
             print(f"{len(node.resources)} resources registered and listed in {seconds:.2f} s.\n")
             print("\n".join(_describe(node, kubelet)))
             for resource in node.resources:
-                for warning in warnings(resource, version):
+                for warning in warnings(resource, node, version):
                     print(f"{paint('warning', Style.YELLOW)}: {resource.name}: {warning}")
             await _fill(node, kubelet)
             if keep:

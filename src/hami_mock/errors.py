@@ -28,29 +28,6 @@ class UsageError(HamiMockError):
         super().__init__("\n".join(self.problems))
 
 
-class Problems:
-    """Collects the lines of UsageErrors that `with` blocks raise, so that one run shows all."""
-
-    def __init__(self) -> None:
-        self._lines: dict[str, None] = {}
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
-    ) -> bool:
-        if not isinstance(error, UsageError):
-            return False
-        self._lines |= dict.fromkeys(error.problems)
-        return True
-
-    def raise_if_any(self) -> None:
-        """Raise one UsageError with all the lines."""
-        if self._lines:
-            raise UsageError(self._lines)
-
-
 class StartError(HamiMockError):
     """The input is right, but this machine can't serve it (a port in use, say)."""
 

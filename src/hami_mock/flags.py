@@ -7,7 +7,7 @@ all of these become `--resource-mem=x`, `--log-dir /tmp` and `-v=4`.
 import re
 from collections.abc import Iterable
 
-_LONG_FLAG = re.compile(r"--?(?P<name>[A-Za-z][\w-]+)(?P<value>=.*)?", re.DOTALL)
+_FLAG = re.compile(r"--?(?P<name>[A-Za-z][\w-]*)(?P<value>=.*)?", re.DOTALL)
 
 # glog's flags, which HAMi's mock takes. They are accepted so that its manifests keep working; a
 # container's log goes to stderr anyway.
@@ -16,15 +16,16 @@ GO_VALUES = ("v", "stderrthreshold", "log-dir", "vmodule", "log-backtrace-at")
 
 
 def normalise(arguments: Iterable[str]) -> list[str]:
-    """Return the arguments with every long flag spelt with two dashes and no underscore."""
+    """Return the arguments with every flag spelt with two dashes (a letter: one), no underscore."""
     return [_normalise(argument) for argument in arguments]
 
 
 def _normalise(argument: str) -> str:
-    flag = _LONG_FLAG.fullmatch(argument)
+    flag = _FLAG.fullmatch(argument)
     if flag is None:
         return argument
-    return f"--{flag['name'].replace('_', '-')}{flag['value'] or ''}"
+    dashes = "-" if len(flag["name"]) == 1 else "--"
+    return f"{dashes}{flag['name'].replace('_', '-')}{flag['value'] or ''}"
 
 
 def log_level_of_go_flags(debug: str | None, verbosity: str | None) -> str | None:

@@ -11,20 +11,17 @@ Version = tuple[int, int]
 """Major and minor version of Kubernetes."""
 
 # From this version on (feature gate ResourceHealthStatus) a pod's status lists each device that
-# the pod holds, and a restarted kubelet compares all listed devices with all allocated ones.
+# the pod holds, and a restarted kubelet looks up each listed device among all allocated ones.
 _STATUS_LISTS_DEVICES: Version = (1, 36)
 
-# The API server takes no larger request, and the kubelet sends a pod's status in one.
-_STATUS_PATCH_LIMIT = 3 * 1024 * 1024
-_STATUS_BYTES_PER_DEVICE = 47
+LARGEST_POD = 78_600
+"""How many units a pod can hold and still start: its status must fit the API server's 3 MiB."""
 
-_RESTART_SECONDS = 4.7
-_RESTART_SECONDS_PER_PAIR = 6.5e-8
-# A kubelet that is away for longer when it restarts with everything allocated is away too long.
+# A restart takes this long, and so much for each pair of a listed and an allocated device, of
+# whatever resources: while it looks, the kubelet tells the API server nothing.
+_RESTART_SECONDS = 1.0
+_RESTART_SECONDS_PER_PAIR = 0.2e-6
 _LONGEST_RESTART_SECONDS = 10.0
-
-LARGEST_POD = _STATUS_PATCH_LIMIT // _STATUS_BYTES_PER_DEVICE
-"""How many units a pod can hold and still start, where a pod's status lists them."""
 
 
 def parse_version(text: str) -> Version:
@@ -40,16 +37,15 @@ def fits(list_size: int) -> bool:
     return list_size <= MESSAGE_LIMIT
 
 
-def restart_seconds(units: int) -> float:
-    """Return how long a kubelet that lists devices needs to be back with all units allocated."""
-    return _RESTART_SECONDS + _RESTART_SECONDS_PER_PAIR * units**2
+def restart_seconds(devices: int) -> float:
+    """Return how long a kubelet is away that restarts with all of the node's devices allocated."""
+    return _RESTART_SECONDS + _RESTART_SECONDS_PER_PAIR * devices**2
 
 
-def dear(units: int, version: Version | None) -> bool:
-    """Tell whether so many units in one resource are legal but unwise.
+def dear(devices: int, version: Version | None) -> bool:
+    """Tell whether so many devices on a node, of all resources, are legal but unwise.
 
     A version that isn't known counts as the newest.
     """
-    if version is not None and version < _STATUS_LISTS_DEVICES:
-        return False
-    return units > LARGEST_POD or restart_seconds(units) > _LONGEST_RESTART_SECONDS
+    lists_devices = version is None or version >= _STATUS_LISTS_DEVICES
+    return lists_devices and restart_seconds(devices) > _LONGEST_RESTART_SECONDS

@@ -13,7 +13,6 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource
 
-from hami_mock.errors import UsageError
 from hami_mock.options import BY_NAME, ENV_PREFIX, GROUP_KEYS, GROUP_OPTIONS, OPTIONS
 
 # Kubernetes gives a pod such variables for each Service of its namespace: one named hami-mock must
@@ -29,44 +28,56 @@ class Entry:
     place: str
 
 
+_NAMES = (*(option.name for option in OPTIONS), *GROUP_OPTIONS)
+
 Layer = Mapping[str, Entry]
-"""Option names → entries. No layer holds an alias: see `canonical`."""
+"""Option names → entries; none of them is an alias."""
 
 
-def flag_layer(flags: Mapping[str, str]) -> Layer:
+def flag_layer(flags: Mapping[str, str], problems: list[str]) -> Layer:
     """Return the layer of the command line."""
-    return _canonical({name: Entry(value, f"--{name}") for name, value in flags.items()})
+    return _canonical({name: Entry(value, f"--{name}") for name, value in flags.items()}, problems)
 
 
-def environment_layer(environ: Mapping[str, str]) -> Layer:
-    """Return the layer of the environment. Raises UsageError for variables that no option reads."""
-    known = {option.variable: option.name for option in OPTIONS}
-    unknown = [
-        f"{name}: there is no such variable{_hint(name, known)}"
-        for name in sorted(environ)
-        if name.startswith(ENV_PREFIX) and name not in known and not _SERVICE_LINK.fullmatch(name)
-    ]
-    if unknown:
-        raise UsageError(unknown)
-    return {
-        option: Entry(environ[variable], variable)
-        for variable, option in known.items()
-        if variable in environ
+def environment_layer(environ: Mapping[str, str], problems: list[str]) -> Layer:
+    """Return the layer of the environment; variables that no option reads are problems."""
+    known = {
+        variable: name
+        for option in OPTIONS
+        for variable, name in zip(option.variables, (option.name, *option.aliases), strict=True)
     }
+    problems += [
+        f"{variable}: there is no such variable{_hint(variable, known)}"
+        for variable in sorted(environ)
+        if variable.startswith(ENV_PREFIX)
+        and variable not in known
+        and not _SERVICE_LINK.fullmatch(variable)
+    ]
+    return _canonical(
+        {
+            name: Entry(environ[variable], variable)
+            for variable, name in known.items()
+            if variable in environ
+        },
+        problems,
+    )
 
 
-def file_layer(path: str, entries: Mapping[str, Entry]) -> Layer:
-    """Return the layer of a file's entries. Raises UsageError for keys that are no option."""
+def file_layer(path: str, entries: Mapping[str, Entry], problems: list[str]) -> Layer:
+    """Return the layer of a file's entries; keys that are no option are problems."""
     known = (BY_NAME.keys() | GROUP_OPTIONS.keys()) - {"config"}
-    unknown = [
+    problems += [
         f"{path}: {entry.place}: there is no such key{_hint(name, known)}"
         for name, entry in entries.items()
         if name not in known
     ]
-    if unknown:
-        raise UsageError(unknown)
     return _canonical(
-        {name: Entry(entry.value, f"{path}: {entry.place}") for name, entry in entries.items()}
+        {
+            name: Entry(entry.value, f"{path}: {entry.place}")
+            for name, entry in entries.items()
+            if name in known
+        },
+        problems,
     )
 
 
@@ -79,19 +90,29 @@ def strongest(name: str, weakest_first: Iterable[Layer]) -> Any:
 class Merged:
     """The values of all options, from the strongest layer that has each."""
 
-    def __init__(self, weakest_first: Sequence[Layer]) -> None:
-        """Merge. Raises UsageError with a line for each value that isn't allowed."""
+    def __init__(self, weakest_first: Sequence[Layer], problems: list[str]) -> None:
+        """Merge. A value that isn't allowed is a problem, and as if it hadn't been given."""
         self._layers = weakest_first
-        self._given = {name for layer in weakest_first for name in layer}
+        self._given = [name for name in _NAMES if any(name in layer for layer in weakest_first)]
         try:
-            self._values = _values_model(self._given)(layers=reversed(weakest_first))
+            self._values = self._merge()
         except ValidationError as error:
-            raise UsageError(self._problems(error)) from error
+            problems += self._problems(error)
+            wrong = {str(detail["loc"][0]).replace("_", "-") for detail in error.errors()}
+            self._given = [name for name in self._given if name not in wrong]
+            self._values = self._merge()
 
     def __getitem__(self, name: str) -> Any:
         if name in self._given:
             return getattr(self._values, _field(name))
         return BY_NAME[name].default if name in BY_NAME else None
+
+    def _merge(self) -> BaseSettings:
+        layers = [
+            {_field(name): layer[name].value for name in self._given if name in layer}
+            for layer in reversed(self._layers)
+        ]
+        return _values_model(self._given)(layers=layers)
 
     def rank(self, name: str) -> int:
         """Return how strong the layer is that gave an option; -1 for its default."""
@@ -132,13 +153,13 @@ def _group_problem(place: str, inner: Sequence[Any]) -> tuple[str, str]:
     return f"{place}[{inner[0]}].{inner[1]}", kind.allowed if kind else ""
 
 
-def _canonical(entries: Mapping[str, Entry]) -> Layer:
-    """Return the entries under their options' proper names."""
+def _canonical(entries: Mapping[str, Entry], problems: list[str]) -> Layer:
+    """Return the entries under their options' proper names; one that says it twice is a problem."""
     layer: dict[str, Entry] = {}
     for name, entry in entries.items():
         proper = BY_NAME[name].name if name in BY_NAME else name
         if proper in layer:
-            raise UsageError(f"{entry.place}: says the same as {layer[proper].place}: keep one")
+            problems.append(f"{entry.place}: says the same as {layer[proper].place}: keep one")
         layer[proper] = entry
     return layer
 
@@ -168,12 +189,8 @@ class _Base(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Take the layers that the constructor got, and nothing else."""
         assert isinstance(init_settings, InitSettingsSource)
-        return tuple(
-            InitSettingsSource(
-                settings_cls, {_field(name): entry.value for name, entry in layer.items()}
-            )
-            for layer in init_settings.init_kwargs["layers"]
-        )
+        layers = init_settings.init_kwargs["layers"]
+        return tuple(InitSettingsSource(settings_cls, layer) for layer in layers)
 
 
 @cache

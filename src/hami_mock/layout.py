@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from hami_mock.errors import Problems, UsageError
+from hami_mock.errors import UsageError
 from hami_mock.inventory import Card, make_cards
 from hami_mock.kubelet_rules import Version, dear, fits
 from hami_mock.resources import Devices, Resource, SlotDevices, UnitDevices
@@ -22,6 +22,11 @@ class Node:
     cards: tuple[Card, ...]
     resources: tuple[Resource, ...]
 
+    @property
+    def devices(self) -> int:
+        """How many devices of all resources there are: what the kubelet has to keep in mind."""
+        return sum(resource.count for resource in self.resources)
+
 
 def lay_out(settings: Settings, kubelet_version: Version | None) -> Node:
     """Make the node's cards and resources.
@@ -29,36 +34,33 @@ def lay_out(settings: Settings, kubelet_version: Version | None) -> Node:
     Raises UsageError for each resource whose list the kubelet wouldn't accept, or that leaves a
     card without a device.
     """
-    cards: list[Card] = []
+    cards = {
+        vendor.vendor.key: make_cards(settings.node_name, vendor.vendor, vendor.groups)
+        for vendor in settings.vendors
+    }
+    auto = _auto_factor(settings, cards, kubelet_version)
     resources: list[Resource] = []
-    problems = Problems()
+    problems: list[str] = []
     for vendor in settings.vendors:
-        own = make_cards(settings.node_name, vendor.vendor, vendor.groups)
-        cards += own
+        own = cards[vendor.vendor.key]
         for offer in vendor.vendor.offers if own else ():
-            with problems:
-                resources.append(_resource(vendor, offer, own, kubelet_version))
-    problems.raise_if_any()
-    return Node(settings.node_name, tuple(cards), tuple(resources))
+            try:
+                resources.append(_resource(vendor, offer, own, auto))
+            except UsageError as error:
+                problems += error.problems
+    if problems:
+        raise UsageError(problems)
+    all_cards = tuple(card for own in cards.values() for card in own)
+    return Node(settings.node_name, all_cards, tuple(resources))
 
 
 def _resource(
-    settings: VendorSettings, offer: Offer, cards: tuple[Card, ...], kubelet_version: Version | None
+    settings: VendorSettings, offer: Offer, cards: tuple[Card, ...], auto_factor: int
 ) -> Resource:
-    devices: Devices
     factor = 1
-    match offer.role:
-        case Role.SLOTS:
-            devices = SlotDevices(cards, settings.split)
-        case Role.MEMORY:
-            memory = _memory(settings, cards)
-            factor = settings.memory_factor or _auto_factor(offer, memory, kubelet_version)
-            devices = _memory_units(offer, memory, factor)
-        case Role.CORES:
-            cores = _scaled(100, settings.core_scaling)
-            devices = UnitDevices(UnitIds(offer.heads), dict.fromkeys(cards, cores))
-        case Role.PERCENTAGE:
-            devices = UnitDevices(UnitIds(offer.heads), dict.fromkeys(cards, 100))
+    if offer.role is Role.MEMORY:
+        factor = settings.memory_factor or auto_factor
+    devices = _devices(settings, offer, cards, factor)
     named = settings.names[offer.role]
     resource = Resource(named.name, named.source, offer, settings.vendor, cards, devices, factor)
     if not fits(resource.list_size()):
@@ -70,62 +72,98 @@ def _resource(
     return resource
 
 
+def _devices(
+    settings: VendorSettings, offer: Offer, cards: tuple[Card, ...], factor: int
+) -> SlotDevices | UnitDevices:
+    match offer.role:
+        case Role.SLOTS:
+            return SlotDevices(cards, settings.split)
+        case Role.MEMORY:
+            counts = {
+                card: _scaled(card.memory, settings.memory_scaling) // factor for card in cards
+            }
+        case Role.CORES:
+            counts = dict.fromkeys(cards, _scaled(100, settings.core_scaling))
+        case Role.PERCENTAGE:
+            counts = dict.fromkeys(cards, 100)
+    return UnitDevices(UnitIds(offer.heads), counts)
+
+
 def _remedy(settings: VendorSettings, offer: Offer, cards: tuple[Card, ...]) -> str:
     key = settings.vendor.key
     match offer.role:
         case Role.MEMORY:
-            smallest = _smallest_factor(offer, _memory(settings, cards))
+            smallest = _smallest_factor(settings, offer, cards)
             return f"the smallest memory factor that fits is {smallest} (--{key}-memory-factor)"
         case Role.SLOTS:
             return f"lower --{key}-split or --{key}-cards"
-        case Role.CORES | Role.PERCENTAGE:
+        case Role.CORES:
             return f"lower --{key}-core-scaling or --{key}-cards"
+        case Role.PERCENTAGE:
+            return f"lower --{key}-cards"
 
 
 def _check_no_card_is_empty(resource: Resource) -> None:
     for card in resource.cards:
         if not resource.devices.counts[card.uuid]:
             key = resource.vendor.key
+            is_memory = resource.offer.role is Role.MEMORY
+            remedy = f"lower --{key}-memory-factor or raise --{key}-memory-scaling"
             raise UsageError(
                 f"{resource.name}: card {card.index} ({card.model.name}) comes to less than one "
-                f"unit of {resource.unit} and would show 0: lower --{key}-memory-factor or raise "
-                f"--{key}-memory-scaling and --{key}-core-scaling"
+                f"unit of {resource.unit} and would show 0: "
+                + (remedy if is_memory else f"raise --{key}-core-scaling")
             )
 
 
-def _memory(settings: VendorSettings, cards: tuple[Card, ...]) -> dict[Card, int]:
-    return {card: _scaled(card.memory, settings.memory_scaling) for card in cards}
+def _auto_factor(
+    settings: Settings, cards: dict[str, tuple[Card, ...]], version: Version | None
+) -> int:
+    """Return the smallest power of two, the same for all vendors, that the kubelet bears.
 
+    What a restarted kubelet pays for is the sum of all devices. A memory resource whose factor the
+    user has chosen isn't counted: no choice of ours could make up for it.
+    """
+    fixed = 0
+    free: list[tuple[VendorSettings, Offer]] = []
+    for vendor in settings.vendors:
+        own = cards[vendor.vendor.key]
+        for offer in vendor.vendor.offers if own else ():
+            if offer.role is not Role.MEMORY:
+                fixed += sum(_devices(vendor, offer, own, 1).counts.values())
+            elif vendor.memory_factor is None:
+                free.append((vendor, offer))
 
-def _auto_factor(offer: Offer, memory: dict[Card, int], kubelet_version: Version | None) -> int:
-    """Return the smallest power of two that makes the units few enough for the kubelet."""
+    def is_safe(factor: int) -> bool:
+        units = fixed
+        for vendor, offer in free:
+            own = cards[vendor.vendor.key]
+            devices = _devices(vendor, offer, own, factor)
+            units += sum(devices.counts.values())
+            if not _list_fits(devices, own):
+                return False
+        return not dear(units, version)
+
     factor = 1
-    while factor < _LARGEST_FACTOR:
-        units = _memory_units(offer, memory, factor)
-        if _list_fits(units, memory) and not dear(sum(units.counts.values()), kubelet_version):
-            break
+    while free and not is_safe(factor) and factor < _LARGEST_FACTOR:
         factor *= 2
     return factor
 
 
-def _smallest_factor(offer: Offer, memory: dict[Card, int]) -> int:
+def _smallest_factor(settings: VendorSettings, offer: Offer, cards: tuple[Card, ...]) -> int:
     """Return the smallest factor, power of two or not, whose list fits the message."""
     low, high = 1, _LARGEST_FACTOR
     while low < high:
         middle = (low + high) // 2
-        if _list_fits(_memory_units(offer, memory, middle), memory):
+        if _list_fits(_devices(settings, offer, cards, middle), cards):
             high = middle
         else:
             low = middle + 1
     return low
 
 
-def _memory_units(offer: Offer, memory: dict[Card, int], factor: int) -> UnitDevices:
-    return UnitDevices(UnitIds(offer.heads), {card: mib // factor for card, mib in memory.items()})
-
-
-def _list_fits(units: UnitDevices, cards: dict[Card, int]) -> bool:
-    return fits(sum(units.size(card, HEALTHY) for card in cards))
+def _list_fits(devices: Devices, cards: tuple[Card, ...]) -> bool:
+    return fits(sum(devices.size(card, HEALTHY) for card in cards))
 
 
 def _scaled(amount: int, scaling: float) -> int:

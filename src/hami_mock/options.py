@@ -33,9 +33,12 @@ def _not_a_boolean(value: object) -> object:
     return value
 
 
+_Number = Annotated[int, BeforeValidator(_not_a_boolean)]
+
+
 def whole(low: int, high: int) -> Kind:
     """Return the kind of whole numbers in a range."""
-    annotation = Annotated[int, BeforeValidator(_not_a_boolean), Field(ge=low, le=high)]
+    annotation = Annotated[_Number, Field(ge=low, le=high)]
     return Kind(annotation, f"a whole number from {low} to {high}", "N")
 
 
@@ -68,19 +71,22 @@ CARDS = whole(0, 128)
 MEMORY = whole(1, 16 * 1024 * 1024)
 MODEL = pattern(r"\S+", "the name of a card model, see `hami-mock models`", "NAME")
 FACTOR = Kind(
-    Annotated[int, BeforeValidator(_not_a_boolean), Field(ge=1, le=1024 * 1024)] | Literal["auto"],
+    Annotated[_Number, Field(ge=1, le=1024 * 1024)] | Literal["auto"],
     "a whole number from 1 to 1048576, or auto",
     "N|auto",
 )
 RESOURCE_NAME = pattern(
     r"\S{1,253}", "a resource name such as example.com/gpu, without spaces", "NAME"
 )
-NODE_NAME = pattern(r"\S{1,253}", "a node's name, without spaces", "NAME")
+NODE_NAME = pattern(
+    r"[A-Za-z0-9_.-]{1,253}", "a node's name of letters, digits, dots and dashes", "NAME"
+)
 VERSION = pattern(r"v?\d{1,2}\.\d{1,3}(\..*)?", "a Kubernetes version such as 1.36.4", "VERSION")
 FOLDER = pattern(r"/.*", "an absolute path", "DIR")
 FILE = pattern(r".+", "a path", "FILE")
+_PORT = r"([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
 ADDRESS = pattern(
-    r"|(\[[0-9A-Fa-f:.]+\]|[^:\s]*):\d{1,5}",
+    rf"|(\[[0-9A-Fa-f:.]+\]|[^:\s]*):{_PORT}",
     "HOST:PORT, :PORT for all addresses, or empty for off",
     "ADDR",
 )
@@ -98,14 +104,10 @@ class Option:
     aliases: tuple[str, ...] = ()
 
     @property
-    def field(self) -> str:
-        """The name as a Python identifier."""
-        return self.name.replace("-", "_")
-
-    @property
-    def variable(self) -> str:
-        """The name as an environment variable."""
-        return ENV_PREFIX + self.field.upper()
+    def variables(self) -> tuple[str, ...]:
+        """The name and its aliases as environment variables."""
+        names = (self.name, *self.aliases)
+        return tuple(ENV_PREFIX + name.replace("-", "_").upper() for name in names)
 
 
 GENERAL = (
@@ -166,12 +168,12 @@ GROUP_KEYS = {
     "model": MODEL,
     "memory": MEMORY,
     "numa": Kind(
-        int | list[int],
+        _Number | list[_Number],
         "a NUMA node from 0 to 63, or a list with one for each card of the group",
         "N",
     ),
     "nvlink": Kind(
-        list[list[int]],
+        list[list[_Number]],
         "lists of card positions in the group, such as [[0, 1], [2, 3]]; a card in one list only",
         "LISTS",
     ),

@@ -28,7 +28,7 @@ def plan_rows(node: Node, version: Version | None) -> Rows:
             "cards": len(resource.cards),
             "bytes": resource.list_size(),
             "limit": MESSAGE_LIMIT,
-            "warnings": warnings(resource, version),
+            "warnings": warnings(resource, node, version),
         }
         for resource in node.resources
     ]

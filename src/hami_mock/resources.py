@@ -45,6 +45,7 @@ class SlotDevices:
     def __init__(self, cards: tuple[Card, ...], split: int) -> None:
         self.split = split
         self._cards = {card.uuid: card for card in cards}
+        self._slots = {str(slot) for slot in range(split)}
 
     @property
     def counts(self) -> dict[str, int]:
@@ -70,8 +71,7 @@ class SlotDevices:
     def card_of(self, device_id: str) -> Card | None:
         """Return the card of a slot."""
         uuid, _, slot = device_id.rpartition("-")
-        is_slot = slot.isascii() and slot.isdigit() and int(slot) < self.split
-        return self._cards.get(uuid) if is_slot and str(int(slot)) == slot else None
+        return self._cards.get(uuid) if slot in self._slots else None
 
 
 @dataclass(frozen=True)

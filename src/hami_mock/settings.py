@@ -2,16 +2,17 @@
 
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hami_mock.card_groups import card_groups
-from hami_mock.config_file import ConfigFile, read
-from hami_mock.errors import Problems, UsageError
+from hami_mock.config_file import ConfigFile, Section, read
+from hami_mock.errors import UsageError
 from hami_mock.inventory import CardGroup
 from hami_mock.kubelet_rules import Version, parse_version
 from hami_mock.layers import (
+    Entry,
     Layer,
     Merged,
     environment_layer,
@@ -66,44 +67,44 @@ def load(flags: Mapping[str, str]) -> Settings:
 
     Raises UsageError with one line for each mistake, in whichever source it is.
     """
-    problems = Problems()
-    environment: Layer = {}
-    everywhere: Layer = {}
-    file = ConfigFile()
-    with problems:
-        environment = environment_layer(os.environ)
-    strong = [environment, flag_layer(flags)]
+    problems: list[str] = []
+    strong = [environment_layer(os.environ, problems), flag_layer(flags, problems)]
     path = str(strongest("config", strong) or "")
-    with problems:
+    file = ConfigFile()
+    try:
         file = read(path) if path else file
-    with problems:
-        everywhere = file_layer(path, file.entries)
-    node_name = str(
-        strongest("node-name", [everywhere, *strong])
-        or os.environ.get("NODE_NAME")
-        or socket.gethostname()
-    )
+    except UsageError as error:
+        problems += error.problems
+    weak = [_node_name_layer(), file_layer(path, file.entries, problems)]
+    node_name = str(strongest("node-name", [*weak, *strong]) or socket.gethostname())
     chosen = file.section_of(node_name)
-    settings = None
+    settings = _settings([*weak, *_special(path, chosen, problems), *strong], node_name, problems)
     # A mistake in the section of another node is one too: or this node would start where the next
     # one won't.
-    for section in dict.fromkeys([chosen, *file.sections]):
-        with problems:
-            special = [file_layer(path, section.entries)] if section else []
-            found = _settings(Merged([everywhere, *special, *strong]), node_name)
-            settings = found if section is chosen else settings
-    problems.raise_if_any()
-    assert settings is not None
+    for section in file.sections:
+        if section is not chosen:
+            layers = [*weak, *_special(path, section, problems), *strong]
+            _settings(layers, node_name, problems)
+    if problems:
+        raise UsageError(dict.fromkeys(problems))
     return settings
 
 
-def _settings(values: Merged, node_name: str) -> Settings:
-    problems: list[str] = []
+def _node_name_layer() -> Layer:
+    # What the manifests set from the pod's own node.
+    name = os.environ.get("NODE_NAME")
+    return {"node-name": Entry(name, "NODE_NAME")} if name else {}
+
+
+def _special(path: str, section: Section | None, problems: list[str]) -> list[Layer]:
+    return [file_layer(path, section.entries, problems)] if section else []
+
+
+def _settings(layers: Sequence[Layer], node_name: str, problems: list[str]) -> Settings:
+    values = Merged(layers, problems)
     vendors = tuple(_vendor_settings(vendor, values, problems) for vendor in VENDORS)
     _check_names(vendors, problems)
     _check_socket_dir(values, problems)
-    if problems:
-        raise UsageError(problems)
     version = values["kubelet-version"]
     return Settings(
         node_name=node_name,

@@ -75,7 +75,7 @@ def _read_ids(container: bytes) -> list[str]:
     if _is_evenly_spaced(container):
         # A pod may hold 80,000 units: IDs of one length are cut out at even distances.
         text, step = container.decode("ascii"), 2 + container[1]
-        return [text[start : start + step - 2] for start in range(2, len(text), step)]
+        return [text[start + 2 : start + step] for start in range(0, len(text), step)]
     return [value.decode() for number, value in _fields(container) if number == 1]
 
 
@@ -127,6 +127,8 @@ def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
             position += 4 if kind == _FIXED32 else 8
         else:
             raise ValueError(f"field {key >> 3} has wire type {kind}")
+    if position > end:
+        raise ValueError("truncated message")
 
 
 def _read_varint(data: bytes, position: int) -> tuple[int, int]:

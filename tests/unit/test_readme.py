@@ -31,7 +31,7 @@ def test_the_yaml_of_the_readme_is_valid(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("node", ["a100-1", "mixed-7", "ascend-0", "anything"])
 def test_the_example_fleet_is_valid(node: str) -> None:
-    file = ROOT / "manifests/overlays/fleet/fleet.yaml"
+    file = ROOT / "overlays/fleet/fleet.yaml"
     settings = load({"config": str(file), "node-name": node})
     assert any(vendor.groups for vendor in settings.vendors)
 

@@ -16,9 +16,7 @@ def is_configured() -> bool:
 
 async def kubelet_version(node_name: str) -> Version | None:
     """Return the version of a node's kubelet; None if it can't be had, and the log says why."""
-    from aiohttp import ClientError
     from kubernetes_asyncio import client, config
-    from kubernetes_asyncio.config import ConfigException
 
     try:
         if "KUBERNETES_SERVICE_HOST" in os.environ:
@@ -29,7 +27,7 @@ async def kubelet_version(node_name: str) -> Version | None:
             core = client.CoreV1Api(api)
             node = await core.read_node(node_name, _request_timeout=_REQUEST_SECONDS)
         return parse_version(node.status.node_info.kubelet_version)
-    except (client.ApiException, ClientError, ConfigException, OSError, ValueError) as error:
-        reason = getattr(error, "reason", None) or str(error) or type(error).__name__
+    except Exception as error:
+        reason = getattr(error, "reason", None) or f"{type(error).__name__}: {error}"
         _log.warning("can't learn the kubelet's version of node %s: %s", node_name, reason)
         return None

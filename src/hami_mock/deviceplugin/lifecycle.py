@@ -23,9 +23,10 @@ from hami_mock.telemetry.counters import ResourceCounters
 
 API_VERSION = "v1beta1"
 
-_REGISTER_SECONDS = 15.0
-"""The kubelet dials us inside of Register and gives up after 10 s: let it answer."""
-_WATCH_SECONDS = 10.0
+_REGISTER_SECONDS = 300.0
+"""A kubelet from 1.36 on may be busy with another resource's list for minutes. Whoever gives up and
+registers again makes it worse: the end of the old stream takes the new one along."""
+_WATCH_SECONDS = 60.0
 """A kubelet that took the registration opens the list at once."""
 _STEADY_SECONDS = 10.0
 """A list that was watched for this long was no failure, whatever ended it."""

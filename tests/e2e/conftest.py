@@ -1,0 +1,128 @@
+"""The cluster that the end-to-end tests share, one for each Kubernetes release asked for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from .harness import (
+    DEFAULT,
+    PINNED,
+    Cluster,
+    KubernetesVersion,
+    Progress,
+    RequirementsMissing,
+    build_image,
+    parse_version,
+)
+from .mock import IMAGE, ROOT, Figures, Mock
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--kubernetes",
+        action="append",
+        metavar="1.X[.Y]",
+        help=f"release to test on, may be repeated, or 'all' (default {DEFAULT})",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "e2e: runs on a real Kubernetes cluster")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.nodeid.partition("::")[0].startswith("tests/e2e/"):
+            item.add_marker(pytest.mark.e2e)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "kubernetes_version" in metafunc.fixturenames:
+        asked = metafunc.config.getoption("--kubernetes") or [str(DEFAULT)]
+        versions = PINNED if "all" in asked else tuple(map(parse_version, asked))
+        metafunc.parametrize("kubernetes_version", versions, ids=str, scope="session")
+
+
+@pytest.fixture(scope="session")
+def cluster(
+    kubernetes_version: KubernetesVersion, pytestconfig: pytest.Config
+) -> Iterator[Cluster]:
+    with progress_shown(pytestconfig):
+        starting = Cluster.start(kubernetes_version, Progress())
+        try:
+            running = starting.__enter__()
+        except RequirementsMissing as missing:
+            skip_or_fail(missing)
+    try:
+        yield running
+    finally:
+        with progress_shown(pytestconfig):
+            starting.__exit__(None, None, None)
+
+
+def skip_or_fail(missing: RequirementsMissing) -> None:
+    """On a person's machine a test that can't run is skipped; in CI it must have run."""
+    told = "; ".join(missing.sentences)
+    if os.environ.get("CI") == "true":
+        pytest.fail(told, pytrace=False)
+    pytest.skip(told)
+
+
+@contextmanager
+def progress_shown(config: pytest.Config) -> Iterator[None]:
+    """Let what is written now be seen now: the first start takes minutes."""
+    capture = config.pluginmanager.getplugin("capturemanager")
+    if capture is None:
+        yield
+        return
+    with capture.global_and_fixture_disabled():
+        print()  # ends pytest's own unfinished line
+        yield
+
+
+@pytest.fixture(scope="session")
+def image(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Path:
+    """The archive of the image that the Containerfile makes."""
+    archive = tmp_path_factory.mktemp("image") / "hami-mock.tar"
+    with progress_shown(pytestconfig):
+        build_image(ROOT / "Containerfile", ROOT, IMAGE, archive, Progress())
+    return archive
+
+
+@pytest.fixture(scope="session")
+def equipped(cluster: Cluster, image: Path, pytestconfig: pytest.Config) -> Cluster:
+    """A cluster that has the image."""
+    with progress_shown(pytestconfig), Progress().step("load the image"):
+        cluster.load_image(image)
+    return cluster
+
+
+@pytest.fixture
+def mock(equipped: Cluster) -> Iterator[Mock]:
+    """The agent, not deployed yet; afterwards it is gone, and so are the pods."""
+    mock = Mock(equipped)
+    yield mock
+    mock.delete_pods()
+    mock.remove()
+
+
+_figures = pytest.StashKey[Figures]()
+
+
+@pytest.fixture(scope="session")
+def figures(pytestconfig: pytest.Config) -> Figures:
+    """Where a test leaves what it measured; the table is printed at the end."""
+    return pytestconfig.stash.setdefault(_figures, Figures())
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    figures = terminalreporter.config.stash.get(_figures, None)
+    if figures is not None:
+        terminalreporter.section("figures")
+        for line in figures.table():
+            terminalreporter.write_line(line)

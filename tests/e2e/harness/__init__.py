@@ -1,0 +1,36 @@
+"""A real one-machine Kubernetes, brought up and torn down by our own code.
+
+cluster.py         a running cluster, and what a test can do with it
+├── binaries.py        the Kubernetes programs, compiled once into the cache (cache.py)
+├── requirements.py    what the machine must have
+├── sandbox.py         namespaces that take everything along when they end (sandbox_init.py,
+│                      cgroups.py, layout.py)
+├── pki.py, control_plane.py, node.py   certificates and daemons (daemon.py)
+└── small_images.py    the pods' sandbox and a workload
+container_build.py  the project's Containerfile as an image (base_image.py)
+leftovers.py        what a cluster could leave behind
+"""
+
+from .cluster import Cluster
+from .container_build import build_image
+from .errors import CommandFailed, HarnessError, NotReachedInTime, RequirementsMissing
+from .progress import Progress
+from .requirements import missing_requirements
+from .small_images import WORKLOAD
+from .versions import DEFAULT, PINNED, KubernetesVersion, parse_version
+
+__all__ = [
+    "DEFAULT",
+    "PINNED",
+    "WORKLOAD",
+    "Cluster",
+    "CommandFailed",
+    "HarnessError",
+    "KubernetesVersion",
+    "NotReachedInTime",
+    "Progress",
+    "RequirementsMissing",
+    "build_image",
+    "missing_requirements",
+    "parse_version",
+]

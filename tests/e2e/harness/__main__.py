@@ -1,0 +1,92 @@
+"""python -m tests.e2e.harness: a cluster to try things on, from a terminal."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import signal
+import sys
+from pathlib import Path
+
+from .base_image import base_image
+from .binaries import kubernetes_binaries
+from .cluster import Cluster
+from .container_build import build_image
+from .errors import HarnessError
+from .progress import Progress
+from .requirements import ensure_requirements
+from .versions import DEFAULT, KubernetesVersion, parse_version
+
+
+def main() -> int:
+    arguments = _parser().parse_args()
+    # A `kill` ends the cluster in the same order as Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        version = parse_version(arguments.kubernetes)
+        if arguments.command == "prepare":
+            _prepare(version)
+        elif arguments.command == "build-image":
+            build_image(
+                arguments.file,
+                arguments.context,
+                arguments.name,
+                arguments.output,
+                Progress(),
+            )
+        else:
+            _up(version, arguments.image)
+    except HarnessError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.e2e.harness", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    up = commands.add_parser("up", help="start a cluster and keep it until Ctrl-C")
+    up.add_argument(
+        "--image",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="ARCHIVE",
+        help="an image archive to load; may be repeated",
+    )
+    prepare = commands.add_parser("prepare", help="fill the cache: programs and base image")
+    build = commands.add_parser("build-image", help="build a Containerfile into an archive")
+    build.add_argument("--file", type=Path, default=Path("Containerfile"))
+    build.add_argument("--context", type=Path, default=Path())
+    build.add_argument("--name", required=True)
+    build.add_argument("--output", type=Path, required=True)
+    for command in (up, prepare, build):
+        command.add_argument("--kubernetes", default=str(DEFAULT), metavar="1.X[.Y]")
+    return parser
+
+
+def _prepare(version: KubernetesVersion) -> None:
+    progress = Progress()
+    ensure_requirements(version, progress)
+    print(kubernetes_binaries(version, progress))
+    print(base_image(progress))
+
+
+def _up(version: KubernetesVersion, images: list[Path]) -> None:
+    progress = Progress()
+    with Cluster.start(version, progress) as cluster:
+        for archive in images:
+            with progress.step(f"load {archive}"):
+                cluster.load_image(archive)
+        command = shlex.join(cluster.kubectl_argv())
+        print(f"The cluster is up until Ctrl-C (process {os.getpid()}). From another terminal:")
+        print(f"  alias k='{command}'")
+        print("  k get nodes", flush=True)
+        signal.pause()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,249 @@
+"""A running cluster, and what a test can do with it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from . import control_plane, node, pki
+from .binaries import kubernetes_binaries, version_of
+from .commands import run
+from .daemon import Daemon
+from .layout import CONTAINERD_SOCKET, HOME, KUBELET_ROOT, LOGS, NODE_NAME
+from .progress import Progress
+from .quantities import extended_resources
+from .requirements import ensure_requirements
+from .sandbox import Sandbox
+from .small_images import write_small_images
+from .versions import KubernetesVersion
+from .waiting import wait_for
+
+State = TypeVar("State")
+
+START_TIMEOUT_S = 90.0
+KUBECTL_TIMEOUT_S = 60.0
+IMPORT_TIMEOUT_S = 300.0
+
+
+class Cluster:
+    """One node with its control plane. Make it with `Cluster.start`."""
+
+    def __init__(self, version: KubernetesVersion, binaries: Path, sandbox: Sandbox) -> None:
+        self.version = version
+        self.node_name = NODE_NAME
+        # Merged into the kubelet's settings at its next start, e.g. {"featureGates": {...}}.
+        self.kubelet_extra_config: dict[str, Any] = {}
+        self._binaries = binaries
+        self._sandbox = sandbox
+        self._kubelet_started = 0.0
+        self._etcd = control_plane.etcd(sandbox)
+        self._api_server = control_plane.api_server(sandbox, binaries)
+        self._controllers = control_plane.controller_manager(sandbox, binaries)
+        self._scheduler = control_plane.scheduler(sandbox, binaries)
+        self.containerd = node.containerd(sandbox)
+        self.kubelet = node.kubelet(sandbox, binaries)
+
+    @classmethod
+    @contextmanager
+    def start(
+        cls,
+        version: KubernetesVersion,
+        progress: Progress,
+        *,
+        kubelet_extra_config: Mapping[str, Any] | None = None,
+    ) -> Iterator[Cluster]:
+        """Bring a cluster up; it is gone, with all that it made, when the block ends.
+
+        Raises RequirementsMissing when the machine can't run one.
+        """
+        ensure_requirements(version, progress)
+        binaries = kubernetes_binaries(version, progress)
+        with progress.step("make the sandbox"):
+            sandbox = Sandbox.start()
+        try:
+            cluster = cls(version_of(binaries), binaries, sandbox)
+            cluster.kubelet_extra_config.update(kubelet_extra_config or {})
+            cluster._bring_up(progress)
+            yield cluster
+        finally:
+            with progress.step("remove the cluster"):
+                sandbox.close()
+
+    def _bring_up(self, progress: Progress) -> None:
+        with progress.step(f"start the control plane of Kubernetes {self.version}"):
+            pki.create(self._sandbox)
+            self._etcd.start()
+            self._api_server.start()
+            self.containerd.start()
+            self.wait(
+                "the API server",
+                lambda: self.kubectl("get", "--raw=/readyz"),
+                lambda answer: answer == "ok",
+                timeout=START_TIMEOUT_S,
+            )
+            self._controllers.start()
+            self._scheduler.start()
+        with progress.step("start the node"):
+            self._load_small_images()
+            self.start_kubelet()
+            self.wait_node_ready(timeout=START_TIMEOUT_S)
+        with progress.step("wait for the default service account"):
+            self.wait(
+                "the default service account",
+                lambda: self.get("serviceaccount", "default"),
+                bool,
+                timeout=START_TIMEOUT_S,
+            )
+
+    # --- the API -------------------------------------------------------------------------
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's, readable from outside the sandbox."""
+        return self._sandbox.outside(pki.kubeconfig(pki.ADMIN))
+
+    def kubectl_argv(self, *words: str | Path) -> list[str]:
+        """How a person, or a test that wants the process itself, calls kubectl."""
+        files = (
+            f"--kubeconfig={self.kubeconfig}",
+            f"--cache-dir={self._sandbox.outside(HOME)}",  # otherwise in the caller's home
+        )
+        return self._sandbox.network_argv([self._binaries / "kubectl", *files, *words])
+
+    def kubectl(
+        self, *words: str | Path, stdin: str | None = None, timeout: float = KUBECTL_TIMEOUT_S
+    ) -> str:
+        """Run kubectl with the machine's files and the cluster's network; return its output."""
+        return run(self.kubectl_argv(*words), stdin_text=stdin, timeout=timeout)
+
+    def get(self, kind: str, name: str | None = None, *, namespace: str = "default") -> Any:
+        """One object, or the list of all of `kind` in the namespace, as Kubernetes tells it."""
+        names = [] if name is None else [name]
+        words = ["get", kind, *names, f"--namespace={namespace}", "--output=json"]
+        return json.loads(self.kubectl(*words))
+
+    def apply(self, *objects: Mapping[str, Any]) -> str:
+        """Apply objects that the test wrote as dictionaries."""
+        document = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
+        return self.kubectl("apply", "--filename=-", stdin=json.dumps(document))
+
+    def wait(
+        self,
+        what: str,
+        look: Callable[[], State],
+        good: Callable[[State], bool],
+        *,
+        timeout: float,
+        show: Callable[[State], object] | None = None,
+    ) -> State:
+        """Look until good. A daemon that died meanwhile is reported at once."""
+
+        def look_at_living() -> State:
+            for daemon in self.daemons:
+                daemon.check()
+            return look()
+
+        return wait_for(what, look_at_living, good, timeout=timeout, show=show)
+
+    def wait_node_ready(self, *, timeout: float) -> Any:
+        """Wait until this kubelet, not an earlier one, has said that it is ready."""
+        return self.wait(
+            "the node Ready",
+            lambda: self.get("node", self.node_name),
+            lambda told: _ready_since(told, self._kubelet_started),
+            timeout=timeout,
+            show=lambda told: told["status"].get("conditions"),
+        )
+
+    def allocatable(self) -> dict[str, int]:
+        """How many units of each extended resource the node can give to pods now."""
+        return extended_resources(self.get("node", self.node_name)["status"]["allocatable"])
+
+    def capacity(self) -> dict[str, int]:
+        """How many units of each extended resource the node has, healthy or not."""
+        return extended_resources(self.get("node", self.node_name)["status"]["capacity"])
+
+    # --- the node ------------------------------------------------------------------------
+
+    @property
+    def daemons(self) -> tuple[Daemon, ...]:
+        return (
+            self._etcd,
+            self._api_server,
+            self._controllers,
+            self._scheduler,
+            self.containerd,
+            self.kubelet,
+        )
+
+    @property
+    def device_plugin_dir(self) -> Path:
+        """The kubelet's device-plugins folder, as a path of the machine."""
+        return self._sandbox.outside(KUBELET_ROOT / "device-plugins")
+
+    def start_kubelet(self) -> None:
+        """Start it with the settings of now; `wait_node_ready` tells when it is there."""
+        node.write_kubelet_config(self._sandbox, self.kubelet_extra_config)
+        self._kubelet_started = time.time()
+        self.kubelet.start()
+
+    def kill_kubelet(self) -> None:
+        self.kubelet.stop(signal.SIGKILL)
+
+    def restart_kubelet(self) -> None:
+        """Stop it in order and start it again; `wait_node_ready` tells when it is back."""
+        self.kubelet.stop()
+        self.start_kubelet()
+
+    def restart_containerd(self) -> None:
+        """Pods go on meanwhile; returns when it answers again."""
+        self.containerd.stop()
+        self.containerd.start()
+        self.wait("containerd", lambda: self.ctr("version"), bool, timeout=START_TIMEOUT_S)
+
+    def kubelet_log(self) -> str:
+        return self.kubelet.log()
+
+    def save_logs(self, folder: Path) -> None:
+        """Copy the daemons' logs out: they go away with the cluster."""
+        shutil.copytree(self._sandbox.outside(LOGS), folder, dirs_exist_ok=True)
+
+    def ctr(self, *words: str) -> str:
+        return run(self._sandbox.argv(self._ctr_command(*words)))
+
+    def load_image(self, archive: Path) -> None:
+        """Import an image archive (docker-archive or OCI) under the names that it holds."""
+        command = self._ctr_command("images", "import", "--digests=false", "-")
+        with archive.open("rb") as file:
+            run(self._sandbox.argv(command), stdin_file=file, timeout=IMPORT_TIMEOUT_S)
+
+    def run_in_sandbox(self, *command: str | Path) -> str:
+        """Run a program of the machine as if on the node."""
+        return run(self._sandbox.argv(command))
+
+    def _ctr_command(self, *words: str) -> list[str]:
+        return ["ctr", f"--address={CONTAINERD_SOCKET}", "--namespace=k8s.io", *words]
+
+    def _load_small_images(self) -> None:
+        self.wait("containerd", lambda: self.ctr("version"), bool, timeout=START_TIMEOUT_S)
+        with tempfile.TemporaryDirectory(prefix="hami-mock-e2e-") as scratch:
+            archive = Path(scratch) / "small-images.tar"
+            write_small_images(archive)
+            self.load_image(archive)
+
+
+def _ready_since(told: Mapping[str, Any], started: float) -> bool:
+    for condition in told["status"].get("conditions", ()):
+        if condition["type"] == "Ready" and condition["status"] == "True":
+            # Kubernetes tells whole seconds.
+            heartbeat = datetime.fromisoformat(condition["lastHeartbeatTime"]).timestamp()
+            return heartbeat >= int(started)
+    return False

@@ -1,0 +1,213 @@
+"""The agent in a cluster: deployed from the project's own manifests, looked at from outside."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import yaml
+
+from .harness import WORKLOAD, Cluster
+from .harness.quantities import whole_number
+
+ROOT = Path(__file__).parent.parent.parent
+MANIFESTS = ROOT / "manifests"
+RBAC, PLUGIN = MANIFESTS / "k8s-mock-rbac.yaml", MANIFESTS / "k8s-mock-plugin.yaml"
+IMAGE = "docker.io/library/hami-mock:0.1.0"
+NAMESPACE = "kube-system"
+AGENT_PROGRAM = b"/opt/hami-mock/bin/"
+TIMEOUT_S = 90.0
+
+DEFAULT_COUNTS = {
+    "nvidia.com/gpu": 20,
+    "nvidia.com/gpucores": 200,
+    "nvidia.com/gpumem": 65536,
+    "nvidia.com/gpumem-percentage": 200,
+    "cambricon.com/vmlu": 20,
+    "iluvatar.ai/vgpu": 20,
+    "iluvatar.ai/MR-V100.vCore": 200,
+    "huawei.com/Ascend910-memory": 131072,
+}
+ONLY_NVIDIA = ("--mlu-cards=0", "--iluvatar-cards=0", "--ascend-cards=0")
+
+
+def nvidia_counts(cards: int, memory: int) -> dict[str, int]:
+    """What a node with so many cards of so many units each must show."""
+    return {
+        "nvidia.com/gpu": cards * 10,
+        "nvidia.com/gpucores": cards * 100,
+        "nvidia.com/gpumem": cards * memory,
+        "nvidia.com/gpumem-percentage": cards * 100,
+    }
+
+
+@dataclass
+class Figures:
+    """What was measured, for the table at the end."""
+
+    rows: dict[tuple[str, str], list[float]] = field(default_factory=dict)
+    units: dict[str, str] = field(default_factory=dict)
+
+    def add(self, release: object, what: str, value: float, unit: str = "s") -> None:
+        self.rows.setdefault((str(release), what), []).append(value)
+        self.units[what] = unit
+
+    def table(self) -> list[str]:
+        """The lines of a Markdown table, for the terminal and for docs/performance.md."""
+        lines = ["| release | figure | n | median | worst |", "|---|---|---|---|---|"]
+        for (release, what), values in sorted(self.rows.items()):
+            unit = self.units[what]
+            shown = (f"{number:.2f} {unit}".strip() for number in (median(values), max(values)))
+            lines.append(f"| {release} | {what} | {len(values)} | {' | '.join(shown)} |")
+        return lines
+
+
+class Mock:
+    """The agent's DaemonSet in one cluster."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+
+    def deploy(self, *args: str, config: Mapping[str, Any] | None = None) -> None:
+        """Apply the project's manifests, with other flags and maybe a file."""
+        documents = [d for path in (RBAC, PLUGIN) for d in yaml.safe_load_all(path.read_text())]
+        pod = documents[-1]["spec"]["template"]["spec"]
+        (container,) = pod["containers"]
+        container["args"] = ["run", *args]
+        if config is not None:
+            name = f"hami-mock-{abs(hash(str(config))) % 10**8}"
+            documents.append(
+                {
+                    "apiVersion": "v1",
+                    "kind": "ConfigMap",
+                    "metadata": {"name": name, "namespace": NAMESPACE},
+                    "data": {"config.yaml": yaml.safe_dump(dict(config))},
+                }
+            )
+            container["args"].append("--config=/etc/hami-mock/config.yaml")
+            container["volumeMounts"].append({"name": "config", "mountPath": "/etc/hami-mock"})
+            pod["volumes"].append({"name": "config", "configMap": {"name": name}})
+        self.cluster.apply(*documents)
+
+    def remove(self) -> None:
+        self.cluster.kubectl(
+            "delete", "daemonset", "--all", f"--namespace={NAMESPACE}", "--wait=true"
+        )
+        self.cluster.kubectl(
+            "wait", "pod", "--all", "--for=delete", f"--namespace={NAMESPACE}", "--timeout=60s"
+        )
+
+    def wait_for(self, counts: Mapping[str, int], timeout: float = TIMEOUT_S) -> float:
+        """Wait until allocatable and capacity of these resources are right; return the seconds.
+
+        Capacity must never exceed what is right while we wait: nothing is counted twice.
+        """
+        began = time.monotonic()
+
+        def look() -> tuple[dict[str, int], dict[str, int]]:
+            status = self.cluster.get("node", self.cluster.node_name)["status"]
+            return tuple(  # type: ignore[return-value]
+                {name: whole_number(status[key].get(name, "0")) for name in counts}
+                for key in ("allocatable", "capacity")
+            )
+
+        def good(state: tuple[dict[str, int], dict[str, int]]) -> bool:
+            return state == (dict(counts), dict(counts))
+
+        self.cluster.wait("allocatable of the agent's flags", look, good, timeout=timeout)
+        return time.monotonic() - began
+
+    def agent_pod(self) -> Any:
+        """The agent's newest pod that isn't on its way out."""
+        pods = self.cluster.get("pods", namespace=NAMESPACE)["items"]
+        living = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+        return max(living, key=lambda pod: pod["metadata"]["creationTimestamp"])
+
+    def wait_until_ready(self) -> None:
+        self.cluster.wait(
+            "the agent's pod Ready",
+            self.agent_pod,
+            lambda pod: any(
+                c["type"] == "Ready" and c["status"] == "True"
+                for c in pod["status"].get("conditions", ())
+            ),
+            timeout=TIMEOUT_S,
+            show=lambda pod: pod["status"],
+        )
+
+    def kill_agent(self) -> None:
+        """SIGKILL, as the kernel would when memory runs out."""
+        os.kill(self.agent_pid(), 9)
+
+    def agent_pid(self) -> int:
+        """The agent's process as the machine sees it."""
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                if AGENT_PROGRAM in (folder / "cmdline").read_bytes():
+                    return int(folder.name)
+            except OSError:
+                continue
+        raise AssertionError("no agent runs")
+
+    def start_pod(
+        self, name: str, requests: Mapping[str, int], *, namespace: str = "default"
+    ) -> None:
+        self.cluster.apply(pod(name, container("main", requests), namespace=namespace))
+
+    def wait_for_phase(self, name: str, phase: str, timeout: float = TIMEOUT_S) -> Any:
+        return self.cluster.wait(
+            f"pod {name} {phase}",
+            lambda: self.cluster.get("pod", name),
+            lambda told: told["status"]["phase"] == phase,
+            timeout=timeout,
+            show=lambda told: told["status"],
+        )
+
+    def wait_for_scheduling_message(self, name: str, message: str) -> None:
+        def conditions(told: Any) -> str:
+            return str(told["status"].get("conditions", ""))
+
+        self.cluster.wait(
+            f"pod {name} Pending with {message!r}",
+            lambda: self.cluster.get("pod", name),
+            lambda told: told["status"]["phase"] == "Pending" and message in conditions(told),
+            timeout=TIMEOUT_S,
+            show=conditions,
+        )
+
+    def delete_pods(self, *names: str) -> None:
+        self.cluster.kubectl("delete", "pod", *(names or ("--all",)), "--timeout=90s")
+
+    def container_ids(self) -> dict[str, str]:
+        """Pod → its container, for telling whether a pod lived on."""
+        return {
+            item["metadata"]["name"]: item["status"]["containerStatuses"][0]["containerID"]
+            for item in self.cluster.get("pods")["items"]
+        }
+
+
+def container(name: str, requests: Mapping[str, int]) -> dict[str, Any]:
+    limits = {resource: str(count) for resource, count in requests.items()}
+    return {"name": name, "image": WORKLOAD, "resources": {"limits": limits}}
+
+
+def pod(
+    name: str,
+    *containers: Mapping[str, Any],
+    init: Mapping[str, Any] | None = None,
+    namespace: str = "default",
+) -> dict[str, Any]:
+    spec: dict[str, Any] = {
+        "containers": list(containers),
+        "terminationGracePeriodSeconds": 1,
+        "restartPolicy": "Never",
+    }
+    if init is not None:
+        spec["initContainers"] = [init]
+    metadata = {"name": name, "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}

@@ -1,0 +1,152 @@
+"""People apply two files. They work as they are, and so do the overlays and HAMi's own manifest."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from .mock import DEFAULT_COUNTS, IMAGE, MANIFESTS, NAMESPACE, PLUGIN, RBAC, Figures, Mock
+
+HAMI_MANIFEST = f"""
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {{name: hami-mock-device-plugin-daemonset, namespace: {NAMESPACE}}}
+spec:
+  selector: {{matchLabels: {{name: hami-mock-dp-ds}}}}
+  template:
+    metadata: {{labels: {{name: hami-mock-dp-ds}}}}
+    spec:
+      tolerations: [{{key: CriticalAddonsOnly, operator: Exists}}]
+      containers:
+        - name: hami-mock-dp-cntr
+          image: {IMAGE}
+          env:
+            - name: NODE_NAME
+              valueFrom: {{fieldRef: {{fieldPath: spec.nodeName}}}}
+          command:
+            - ./k8s-device-plugin
+            - -v=5
+            - -debug=false
+            - -logtostderr=true
+            - -alsologtostderr
+            - -stderrthreshold=INFO
+            - -log_dir=/tmp
+            - -vmodule=
+            - -log_backtrace_at=:0
+            - -resource-name=nvidia.com/gpu
+            - --resource-mem=nvidia.com/gpumem
+            - --resource-cores=nvidia.com/gpucores
+            - --resource-mem-percentage=nvidia.com/gpumem-percentage
+            - --mlu-resource-name=cambricon.com/vmlu
+            - --mlu-resource-memory-name=huawei.com/Ascend910-memory
+            - --iluvatar-resource-name=iluvatar.ai/vgpu
+            - --iluvatar-core-name=iluvatar.ai/MR-V100.vCore
+          securityContext:
+            privileged: true
+            capabilities: {{drop: [ALL], add: [SYS_ADMIN]}}
+          volumeMounts:
+            - {{name: dp, mountPath: /var/lib/kubelet/device-plugins}}
+            - {{name: sys, mountPath: /sys}}
+      volumes:
+        - {{name: dp, hostPath: {{path: /var/lib/kubelet/device-plugins}}}}
+        - {{name: sys, hostPath: {{path: /sys}}}}
+"""
+
+
+def test_two_files_give_the_node_all_eight_resources(mock: Mock, figures: Figures) -> None:
+    began = time.monotonic()
+    mock.cluster.kubectl("apply", "-f", RBAC, "-f", PLUGIN)
+    mock.wait_for(DEFAULT_COUNTS, timeout=30)
+    figures.add(mock.cluster.version, "kubectl apply to allocatable", time.monotonic() - began)
+    mock.wait_until_ready()
+    described = mock.cluster.kubectl("describe", "node", mock.cluster.node_name)
+    for name, count in DEFAULT_COUNTS.items():
+        assert (
+            len(re.findall(rf"^  {re.escape(name)}: +{_shown(count)}$", described, re.MULTILINE))
+            == 2
+        )
+
+
+def _shown(count: int) -> str:
+    return f"({count}|{count // 1000}k)"
+
+
+def test_an_idle_agent_costs_next_to_nothing(mock: Mock, figures: Figures) -> None:
+    mock.deploy()
+    mock.wait_for(DEFAULT_COUNTS)
+    mock.wait_until_ready()
+    checkpoint = mock.cluster.device_plugin_dir / "kubelet_internal_checkpoint"
+    pid = mock.agent_pid()
+    seconds = 60.0
+    used, seen, writes = _cpu_seconds(pid), checkpoint.stat().st_mtime_ns, 0
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        time.sleep(0.2)  # nothing tells of writes to a file inside of another mount namespace
+        now = checkpoint.stat().st_mtime_ns
+        writes += now != seen
+        seen = now
+    release = mock.cluster.version
+    figures.add(release, "kubelet checkpoint writes in an idle minute", writes, "")
+    figures.add(release, "agent's CPU in an idle minute", _cpu_seconds(pid) - used, "s")
+    figures.add(release, "agent's resident memory", _resident_mib(pid), "MiB")
+    assert writes == 0
+
+
+def _cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / 100
+
+
+def _resident_mib(pid: int) -> float:
+    return int(_status(pid)["VmRSS"].split()[0]) / 1024
+
+
+def _status(pid: int) -> dict[str, str]:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+
+
+@pytest.mark.parametrize("overlay", ["nvidia", "all-vendors", "fleet"])
+def test_the_api_server_accepts_every_overlay(mock: Mock, overlay: str) -> None:
+    said = mock.cluster.kubectl("apply", "--dry-run=server", "-k", MANIFESTS / "overlays" / overlay)
+    assert "daemonset.apps/hami-mock created (server dry run)" in said
+
+
+def test_the_api_server_accepts_the_two_files(mock: Mock) -> None:
+    said = mock.cluster.kubectl("apply", "--dry-run=server", "-f", RBAC, "-f", PLUGIN)
+    assert said.count("(server dry run)") == 4
+
+
+def test_the_agent_has_no_privilege_to_lose(mock: Mock) -> None:
+    mock.deploy()
+    mock.wait_until_ready()
+    status = _status(mock.agent_pid())
+    assert int(status["CapEff"], 16) == int(status["CapBnd"], 16) == 0
+    assert status["NoNewPrivs"] == "1"
+    assert status["Seccomp"] == "2"
+
+
+def test_it_may_ask_for_nodes_and_nothing_else(mock: Mock) -> None:
+    mock.deploy()
+    who = f"--as=system:serviceaccount:{NAMESPACE}:hami-mock"
+    listed = mock.cluster.kubectl("auth", "can-i", "--list", who, "--no-headers")
+    own = [line for line in listed.splitlines() if "selfsubject" not in line and " [/" not in line]
+    assert [line.split() for line in own] == [["nodes", "[]", "[]", "[get]"]]
+
+
+def test_the_fleet_overlay_gives_a_node_its_section(mock: Mock) -> None:
+    fleet = yaml.safe_load((MANIFESTS / "overlays" / "fleet" / "fleet.yaml").read_text())
+    fleet["nodes"].insert(0, {"match": "mock-*", "nvidia": {"cards": 3, "memory": 100}})
+    mock.deploy(config=fleet)
+    mock.wait_for(
+        {"nvidia.com/gpu": 30, "nvidia.com/gpumem": 300, "huawei.com/Ascend910-memory": 0}
+    )
+
+
+def test_a_manifest_of_hamis_mock_works_with_only_the_image_changed(mock: Mock) -> None:
+    mock.cluster.kubectl("apply", "-f", "-", stdin=HAMI_MANIFEST)
+    mock.wait_for(DEFAULT_COUNTS)

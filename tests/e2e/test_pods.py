@@ -1,0 +1,103 @@
+"""Pods, as people write them: they run until the node is full, and quotas hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from .harness import CommandFailed
+from .mock import ONLY_NVIDIA, Mock, container, nvidia_counts, pod
+
+WANTS = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 2000, "nvidia.com/gpucores": 20}
+
+
+@pytest.fixture
+def node(mock: Mock) -> Iterator[Mock]:
+    """A node with two cards of 4,000 units each: room for four pods that want 2,000."""
+    mock.deploy("--nvidia-memory=4000", *ONLY_NVIDIA)
+    mock.wait_for(nvidia_counts(2, 4000))
+    yield mock
+    mock.delete_pods()
+
+
+def visible_cards(mock: Mock, *log_of: str) -> list[str]:
+    lines = mock.cluster.kubectl("logs", *log_of).splitlines()
+    (line,) = [line for line in lines if line.startswith("NVIDIA_VISIBLE_DEVICES=")]
+    return line.partition("=")[2].split(",")
+
+
+def test_pods_run_until_memory_is_used_up_and_the_next_waits(node: Mock) -> None:
+    for number in range(4):
+        node.start_pod(f"p{number}", WANTS)
+    for number in range(4):
+        node.wait_for_phase(f"p{number}", "Running")
+    node.start_pod("late", WANTS)
+    node.wait_for_scheduling_message("late", "Insufficient nvidia.com/gpumem")
+    node.delete_pods("p2")
+    node.wait_for_phase("late", "Running")
+
+
+def test_a_container_sees_whole_cards_and_different_ones(node: Mock) -> None:
+    node.start_pod("two", WANTS | {"nvidia.com/gpu": 2})
+    node.wait_for_phase("two", "Running")
+    cards = visible_cards(node, "two")
+    assert len(set(cards)) == 2
+    assert all(card.startswith("GPU-") for card in cards)
+
+
+def test_containers_and_init_containers_get_devices_of_their_own(node: Mock) -> None:
+    first = container("first", {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 3000})
+    second = container("second", {"nvidia.com/gpu": 2, "nvidia.com/gpumem": 5000})
+    init = container("init", {"nvidia.com/gpu": 2, "nvidia.com/gpumem": 8000})
+    init["command"] = ["/bin/env"]
+    node.cluster.apply(pod("many", first, second, init=init))
+    node.wait_for_phase("many", "Running")
+    assert len(visible_cards(node, "many", "--container=init")) == 2
+    assert len(visible_cards(node, "many", "--container=first")) == 1
+    assert len(visible_cards(node, "many", "--container=second")) == 2
+    node.start_pod("late", WANTS)
+    node.wait_for_scheduling_message("late", "Insufficient nvidia.com/gpumem")
+
+
+def test_a_resource_quota_holds(node: Mock) -> None:
+    quota = {"requests.nvidia.com/gpumem": "5000", "requests.nvidia.com/gpu": "10"}
+    metadata = {"name": "devices", "namespace": "default"}
+    spec = {"hard": quota}
+    node.cluster.apply(
+        {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": spec}
+    )
+    try:
+        node.cluster.wait(
+            "the quota in force",
+            lambda: node.cluster.get("resourcequota", "devices"),
+            lambda told: "requests.nvidia.com/gpumem" in told.get("status", {}).get("used", {}),
+            timeout=30,
+        )
+        node.start_pod("a", WANTS)
+        node.start_pod("b", WANTS)
+        with pytest.raises(CommandFailed, match=r"exceeded quota: devices.*gpumem"):
+            node.start_pod("c", WANTS)
+        node.wait_for_phase("b", "Running")
+    finally:
+        node.cluster.kubectl("delete", "resourcequota", "devices")
+
+
+def test_a_limit_range_holds(node: Mock) -> None:
+    limits = [{"type": "Container", "max": {"nvidia.com/gpumem": "2500"}}]
+    metadata = {"name": "devices", "namespace": "default"}
+    node.cluster.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "LimitRange",
+            "metadata": metadata,
+            "spec": {"limits": limits},
+        }
+    )
+    try:
+        node.start_pod("small", WANTS)
+        with pytest.raises(CommandFailed, match=r"maximum nvidia.com/gpumem usage per Container"):
+            node.start_pod("large", WANTS | {"nvidia.com/gpumem": 2501})
+        node.wait_for_phase("small", "Running")
+    finally:
+        node.cluster.kubectl("delete", "limitrange", "devices")
