@@ -38,6 +38,7 @@ def main() -> None:
         if "--check" not in sys.argv:
             shutil.rmtree(TARGET, ignore_errors=True)
             shutil.copytree(fresh, TARGET)
+            TARGET.chmod(0o755)  # a temporary folder is its owner's alone
             return
         stale = [
             file

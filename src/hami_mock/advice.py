@@ -1,5 +1,7 @@
 """What is legal but unwise about a resource, with the numbers."""
 
+import re
+
 from hami_mock.kubelet_rules import LARGEST_POD, Version, dear, restart_seconds
 from hami_mock.layout import Node
 from hami_mock.resources import Resource
@@ -7,6 +9,11 @@ from hami_mock.vendors import Role
 
 # What has less than this share of a node's devices isn't what makes them too many.
 _LARGE_SHARE = 0.1
+
+_LABEL = "[a-z0-9]([a-z0-9-]*[a-z0-9])?"
+_QUALIFIED_NAME = re.compile(
+    rf"{_LABEL}([.]{_LABEL})*/[A-Za-z0-9]([A-Za-z0-9._-]{{0,61}}[A-Za-z0-9])?"
+)
 
 
 def warnings(resource: Resource, node: Node, kubelet_version: Version | None) -> list[str]:
@@ -35,11 +42,8 @@ def _remedy(resource: Resource) -> str:
 
 
 def _is_extended_resource(name: str) -> bool:
-    domain, slash, rest = name.partition("/")
-    is_kubernetes = domain == "kubernetes.io" or domain.endswith(".kubernetes.io")
-    return (
-        bool(slash and domain and rest) and not is_kubernetes and not name.startswith("requests.")
-    )
+    is_reserved = "kubernetes.io/" in name or name.startswith("requests.")
+    return _QUALIFIED_NAME.fullmatch(name) is not None and not is_reserved
 
 
 def _duration(seconds: float) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 from hami_mock import catalog
 from hami_mock.inventory import CardGroup
 from hami_mock.layers import Merged, not_allowed
-from hami_mock.options import BY_NAME, GROUP_KEYS
+from hami_mock.options import BY_NAME, GROUP_KEYS, MOST_CARDS
 from hami_mock.vendors import Vendor
 
 _MOST_NUMA_NODES = 64
@@ -27,7 +27,12 @@ def card_groups(vendor: Vendor, values: Merged, problems: list[str]) -> tuple[Ca
         _group(vendor, group, f"{values.place(listed)}[{number}]", problems)
         for number, group in enumerate(values[listed])
     )
-    return tuple(group for group in groups if group is not None)
+    found = tuple(group for group in groups if group is not None)
+    total = sum(group.cards for group in found)
+    if total > MOST_CARDS:
+        allowed = f"at most {MOST_CARDS} cards in all groups together"
+        problems.append(not_allowed(values.place(listed), total, allowed))
+    return found
 
 
 def _simple_group(vendor: Vendor, values: Merged, problems: list[str]) -> tuple[CardGroup, ...]:
@@ -64,6 +69,6 @@ def _find_model(vendor: Vendor, name: str, place: str, problems: list[str]) -> c
     model = catalog.find(vendor.key, name)
     if model is None:
         similar = ", ".join(catalog.similar(vendor.key, name))
-        allowed = f"a {vendor.title} model of `hami-mock models`"
+        allowed = f"one of the {vendor.title} models of `hami-mock models`"
         problems.append(not_allowed(place, name, allowed + f", such as {similar}" * bool(similar)))
     return model

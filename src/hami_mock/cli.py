@@ -1,7 +1,7 @@
 """The command line: parse, run, and turn errors into lines and exit codes."""
 
-import logging
 import sys
+import traceback
 from collections.abc import Awaitable, Callable, Sequence
 
 import anyio
@@ -39,8 +39,9 @@ examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return its exit code: 0, 1 (can't run), 2 (wrong input)."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        return _dispatch(list(sys.argv[1:] if arguments is None else arguments))
+        return _dispatch(words)
     except UsageError as error:
         return _fail(error.problems, 2)
     except HamiMockError as error:
@@ -52,7 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.close()
         return 0
     except Exception as error:
-        logging.getLogger(__name__).debug("internal error", exc_info=True)
+        if any(word.endswith("debug") for word in words):
+            traceback.print_exc()
         text = f"internal error, please report it: {type(error).__name__}: {error}"
         return _fail([f"{text} (--log-level debug says where)"], 1)
 

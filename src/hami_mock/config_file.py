@@ -21,7 +21,7 @@ import yaml
 from hami_mock.errors import UsageError
 from hami_mock.layers import Entry
 
-_DEEPEST = 8
+_DEEPEST = 5
 
 Entries = dict[str, Entry]
 
@@ -59,7 +59,7 @@ def read(path: str) -> ConfigFile:
         raise UsageError(f"--config: can't read {path!r}: {reason}") from error
     try:
         document = yaml.load(text, Loader=_Loader)  # noqa: S506 - it is a safe loader
-    except (yaml.YAMLError, ValueError, IndexError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError) as error:
         # Not YAMLError: what YAML takes for a date or a number, and Python doesn't.
         raise UsageError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
     if document is None:

@@ -63,13 +63,17 @@ def environment_layer(environ: Mapping[str, str], problems: list[str]) -> Layer:
     )
 
 
-def file_layer(path: str, entries: Mapping[str, Entry], problems: list[str]) -> Layer:
+def file_layer(
+    path: str, entries: Mapping[str, Entry], problems: list[str], *, is_section: bool = False
+) -> Layer:
     """Return the layer of a file's entries; keys that are no option are problems."""
-    known = (BY_NAME.keys() | GROUP_OPTIONS.keys()) - {"config"}
+    # A section is chosen by the node's name: it can't change it.
+    barred = {"config", "node-name"} if is_section else {"config"}
+    known = (BY_NAME.keys() | GROUP_OPTIONS.keys()) - barred
     problems += [
         f"{path}: {entry.place}: there is no such key{_hint(name, known)}"
         for name, entry in entries.items()
-        if name not in known
+        if name not in known and not _is_empty_mapping(name, entry)
     ]
     return _canonical(
         {
@@ -79,6 +83,11 @@ def file_layer(path: str, entries: Mapping[str, Entry], problems: list[str]) -> 
         },
         problems,
     )
+
+
+def _is_empty_mapping(name: str, entry: Entry) -> bool:
+    """Tell whether it is a vendor's key with nothing under it, which YAML reads as null."""
+    return entry.value is None and any(known.startswith(f"{name}-") for known in BY_NAME)
 
 
 def strongest(name: str, weakest_first: Iterable[Layer]) -> Any:

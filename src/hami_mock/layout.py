@@ -135,7 +135,8 @@ def _auto_factor(
                 free.append((vendor, offer))
 
     def is_safe(factor: int) -> bool:
-        units = fixed
+        # Where the other devices are too many by themselves, coarser units alone can't help.
+        units = 0 if dear(fixed, version) else fixed
         for vendor, offer in free:
             own = cards[vendor.vendor.key]
             devices = _devices(vendor, offer, own, factor)
@@ -144,8 +145,16 @@ def _auto_factor(
                 return False
         return not dear(units, version)
 
+    smallest_card = min(
+        (
+            _scaled(card.memory, vendor.memory_scaling)
+            for vendor, _ in free
+            for card in cards[vendor.vendor.key]
+        ),
+        default=0,
+    )
     factor = 1
-    while free and not is_safe(factor) and factor < _LARGEST_FACTOR:
+    while factor * 2 <= smallest_card and not is_safe(factor):
         factor *= 2
     return factor
 

@@ -67,7 +67,8 @@ def pattern(regex: str, allowed: str, metavar: str) -> Kind:
     return Kind(Annotated[str, AfterValidator(check)], allowed, metavar)
 
 
-CARDS = whole(0, 128)
+MOST_CARDS = 128
+CARDS = whole(0, MOST_CARDS)
 MEMORY = whole(1, 16 * 1024 * 1024)
 MODEL = pattern(r"\S+", "the name of a card model, see `hami-mock models`", "NAME")
 FACTOR = Kind(
@@ -79,15 +80,19 @@ RESOURCE_NAME = pattern(
     r"\S{1,253}", "a resource name such as example.com/gpu, without spaces", "NAME"
 )
 NODE_NAME = pattern(
-    r"[A-Za-z0-9_.-]{1,253}", "a node's name of letters, digits, dots and dashes", "NAME"
+    r"[A-Za-z0-9_.-]{1,253}", "a node's name: text of letters, digits, dots and dashes", "NAME"
 )
-VERSION = pattern(r"v?\d{1,2}\.\d{1,3}(\..*)?", "a Kubernetes version such as 1.36.4", "VERSION")
+VERSION = pattern(
+    r"v?\d{1,2}\.\d{1,3}(\..*)?",
+    "a Kubernetes version such as 1.36.4 (in a file: in quotes)",
+    "VERSION",
+)
 FOLDER = pattern(r"/.*", "an absolute path", "DIR")
 FILE = pattern(r".+", "a path", "FILE")
 _PORT = r"([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
 ADDRESS = pattern(
     rf"|(\[[0-9A-Fa-f:.]+\]|[^:\s]*):{_PORT}",
-    "HOST:PORT, :PORT for all addresses, or empty for off",
+    'HOST:PORT, :PORT for all addresses, or "" for off',
     "ADDR",
 )
 
@@ -164,7 +169,7 @@ OPTIONS = (*GENERAL, *(option for options in VENDOR_OPTIONS.values() for option 
 BY_NAME = {name: option for option in OPTIONS for name in (option.name, *option.aliases)}
 
 GROUP_KEYS = {
-    "cards": whole(1, 128),
+    "cards": whole(1, MOST_CARDS),
     "model": MODEL,
     "memory": MEMORY,
     "numa": Kind(

@@ -170,7 +170,7 @@ class Resource:
                 return "1 %"
 
     def list_size(self, unhealthy: Unhealthy = (), word: bytes = wire.UNHEALTHY) -> int:
-        """Return the bytes of the list message."""
+        """Return the bytes of the list message, with one word for all unhealthy devices."""
         return sum(
             self.devices.size(card, word if card.uuid in unhealthy else wire.HEALTHY)
             for card in self.cards

@@ -97,7 +97,7 @@ def _node_name_layer() -> Layer:
 
 
 def _special(path: str, section: Section | None, problems: list[str]) -> list[Layer]:
-    return [file_layer(path, section.entries, problems)] if section else []
+    return [file_layer(path, section.entries, problems, is_section=True)] if section else []
 
 
 def _settings(layers: Sequence[Layer], node_name: str, problems: list[str]) -> Settings:

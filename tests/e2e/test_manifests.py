@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from .mock import DEFAULT_COUNTS, IMAGE, MANIFESTS, NAMESPACE, PLUGIN, RBAC, Figures, Mock
+from .mock import DEFAULT_COUNTS, IMAGE, NAMESPACE, PLUGIN, RBAC, ROOT, Figures, Mock
 
 HAMI_MANIFEST = f"""
 apiVersion: apps/v1
@@ -112,7 +112,7 @@ def _status(pid: int) -> dict[str, str]:
 
 @pytest.mark.parametrize("overlay", ["nvidia", "all-vendors", "fleet"])
 def test_the_api_server_accepts_every_overlay(mock: Mock, overlay: str) -> None:
-    said = mock.cluster.kubectl("apply", "--dry-run=server", "-k", MANIFESTS / "overlays" / overlay)
+    said = mock.cluster.kubectl("apply", "--dry-run=server", "-k", ROOT / "overlays" / overlay)
     assert "daemonset.apps/hami-mock created (server dry run)" in said
 
 
@@ -139,7 +139,7 @@ def test_it_may_ask_for_nodes_and_nothing_else(mock: Mock) -> None:
 
 
 def test_the_fleet_overlay_gives_a_node_its_section(mock: Mock) -> None:
-    fleet = yaml.safe_load((MANIFESTS / "overlays" / "fleet" / "fleet.yaml").read_text())
+    fleet = yaml.safe_load((ROOT / "overlays" / "fleet" / "fleet.yaml").read_text())
     fleet["nodes"].insert(0, {"match": "mock-*", "nvidia": {"cards": 3, "memory": 100}})
     mock.deploy(config=fleet)
     mock.wait_for(

@@ -12,6 +12,8 @@ import anyio
 from anyio.abc import TaskStatus
 from asyncinotify import Inotify, Mask
 
+from hami_mock.errors import StartError
+
 KUBELET_SOCKET = "kubelet.sock"
 OWN_SOCKETS = "hami-mock-*.sock"
 
@@ -73,9 +75,17 @@ class SocketDirectory:
         """Remove the sockets that an agent left behind when it was killed; return their names.
 
         A socket that somebody listens on belongs to another agent that lives, and stays.
+        Raises StartError if the folder can't be read.
         """
         removed = []
-        for path in sorted(self.path.glob(OWN_SOCKETS)) if self.path.is_dir() else ():
+        try:
+            found = sorted(self.path.glob(OWN_SOCKETS)) if self.path.is_dir() else []
+            identity(self.kubelet_socket)
+        except PermissionError as error:
+            raise StartError(
+                f"--socket-dir: {str(self.path)!r} can't be read: {error.strerror}; run as root"
+            ) from error
+        for path in found:
             if not _is_listening(path):
                 path.unlink(missing_ok=True)
                 removed.append(path.name)

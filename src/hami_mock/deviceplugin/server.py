@@ -1,8 +1,8 @@
 """A gRPC server on a unix socket that can be stopped for good.
 
 grpclib's Server.close() cancels handlers but leaves connections open, so the kubelet's stream would
-hang until the process ends. The subclass here remembers its connections; tests/unit/test_server.py
-fails when grpclib closes them itself.
+hang until the process ends. The subclass here remembers its connections. When grpclib closes them
+itself, tests/integration/test_server.py fails.
 """
 
 import asyncio
