@@ -67,6 +67,10 @@ class Figures:
         return lines
 
 
+class NotThere(OSError):
+    """Something isn't there, or not yet: who waits for it looks again."""
+
+
 class Mock:
     """The agent's DaemonSet in one cluster."""
 
@@ -102,30 +106,46 @@ class Mock:
             "wait", "pod", "--all", "--for=delete", f"--namespace={NAMESPACE}", "--timeout=60s"
         )
 
-    def wait_for(self, counts: Mapping[str, int], timeout: float = TIMEOUT_S) -> float:
-        """Wait until allocatable and capacity of these resources are right; return the seconds.
+    def wait_for(
+        self, counts: Mapping[str, int], timeout: float = TIMEOUT_S, *, most: bool = False
+    ) -> float:
+        """Wait until the kubelet watches all resources and the node shows these counts.
 
-        Capacity must never exceed what is right while we wait: nothing is counted twice.
+        Both are needed: for some seconds the node may still show what was true before. With `most`,
+        capacity must never be above the counts meanwhile: nothing is counted twice. Returns how
+        many seconds it took.
         """
         began = time.monotonic()
 
         def look() -> tuple[dict[str, int], dict[str, int]]:
             status = self.cluster.get("node", self.cluster.node_name)["status"]
-            return tuple(  # type: ignore[return-value]
+            allocatable, capacity = (
                 {name: whole_number(status[key].get(name, "0")) for name in counts}
                 for key in ("allocatable", "capacity")
             )
+            assert not most or all(capacity[name] <= counts[name] for name in counts), capacity
+            self.agent_says("/readyz")
+            return allocatable, capacity
 
-        def good(state: tuple[dict[str, int], dict[str, int]]) -> bool:
-            return state == (dict(counts), dict(counts))
-
-        self.cluster.wait("allocatable of the agent's flags", look, good, timeout=timeout)
+        self.cluster.wait(
+            "the counts of the agent's flags",
+            look,
+            lambda state: state == (dict(counts), dict(counts)),
+            timeout=timeout,
+        )
         return time.monotonic() - began
+
+    def agent_says(self, path: str) -> str:
+        """GET from the agent, as the kubelet's probes do. Raises CommandFailed if it isn't 200."""
+        address = f"http://{self.agent_pod()['status'].get('podIP')}:9396{path}"
+        return self.cluster.run_in_sandbox("busybox", "wget", "-q", "-T", "5", "-O", "-", address)
 
     def agent_pod(self) -> Any:
         """The agent's newest pod that isn't on its way out."""
         pods = self.cluster.get("pods", namespace=NAMESPACE)["items"]
         living = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+        if not living:
+            raise NotThere("the agent has no pod")
         return max(living, key=lambda pod: pod["metadata"]["creationTimestamp"])
 
     def wait_until_ready(self) -> None:
@@ -152,7 +172,7 @@ class Mock:
                     return int(folder.name)
             except OSError:
                 continue
-        raise AssertionError("no agent runs")
+        raise NotThere("no agent runs")
 
     def start_pod(
         self, name: str, requests: Mapping[str, int], *, namespace: str = "default"
