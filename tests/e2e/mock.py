@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -33,6 +34,10 @@ DEFAULT_COUNTS = {
     "iluvatar.ai/MR-V100.vCore": 200,
     "huawei.com/Ascend910-memory": 131072,
 }
+GET = """
+import sys, urllib.request
+print(urllib.request.urlopen(sys.argv[1], timeout=5).read().decode())
+"""
 ONLY_NVIDIA = ("--mlu-cards=0", "--iluvatar-cards=0", "--ascend-cards=0")
 
 
@@ -138,7 +143,7 @@ class Mock:
     def agent_says(self, path: str) -> str:
         """GET from the agent, as the kubelet's probes do. Raises CommandFailed if it isn't 200."""
         address = f"http://{self.agent_pod()['status'].get('podIP')}:9396{path}"
-        return self.cluster.run_in_sandbox("busybox", "wget", "-q", "-T", "5", "-O", "-", address)
+        return self.cluster.run_in_sandbox(sys.executable, "-c", GET, address)
 
     def agent_pod(self) -> Any:
         """The agent's newest pod that isn't on its way out."""

@@ -13,7 +13,7 @@ from .harness import DEFAULT, RequirementsMissing, missing_requirements, require
 @pytest.fixture
 def bare_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No program is found, the cache is empty, and the user is an ordinary one."""
-    monkeypatch.setenv("HAMI_MOCK_CACHE", str(tmp_path))
+    monkeypatch.setenv("E2E_CACHE", str(tmp_path))
     monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
     monkeypatch.setattr("shutil.which", lambda *_, **__: None)
     monkeypatch.setattr("os.geteuid", lambda: 1000)
