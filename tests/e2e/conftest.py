@@ -13,6 +13,8 @@ from .harness import (
     DEFAULT,
     PINNED,
     Cluster,
+    ClusterApi,
+    ExistingCluster,
     KubernetesVersion,
     Progress,
     RequirementsMissing,
@@ -20,6 +22,8 @@ from .harness import (
     parse_version,
 )
 from .mock import IMAGE, ROOT, Figures, Mock
+
+EXISTING = os.environ.get("E2E_KUBECONFIG")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -33,16 +37,32 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "e2e: runs on a real Kubernetes cluster")
+    config.addinivalue_line("markers", "minors(range): is true of these minors of Kubernetes only")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid.partition("::")[0].startswith("tests/e2e/"):
             item.add_marker(pytest.mark.e2e)
+    elsewhere = [item for item in items if not _is_of_its_release(item)]
+    items[:] = [item for item in items if item not in elsewhere]
+    config.hook.pytest_deselected(items=elsewhere)
+
+
+def _is_of_its_release(item: pytest.Item) -> bool:
+    marker = item.get_closest_marker("minors")
+    if marker is None:
+        return True
+    assert isinstance(item, pytest.Function)
+    return item.callspec.params["kubernetes_version"].minor in marker.args[0]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "kubernetes_version" in metafunc.fixturenames:
+        if EXISTING:
+            there = ExistingCluster(EXISTING, os.environ.get("E2E_NODE")).version
+            metafunc.parametrize("kubernetes_version", [there], ids=str, scope="session")
+            return
         asked = metafunc.config.getoption("--kubernetes") or [str(DEFAULT)]
         versions = PINNED if "all" in asked else tuple(map(parse_version, asked))
         metafunc.parametrize("kubernetes_version", versions, ids=str, scope="session")
@@ -52,6 +72,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def cluster(
     kubernetes_version: KubernetesVersion, pytestconfig: pytest.Config
 ) -> Iterator[Cluster]:
+    if EXISTING:
+        pytest.skip("this needs a cluster of our own, and $E2E_KUBECONFIG names another")
     with progress_shown(pytestconfig):
         starting = Cluster.start(kubernetes_version, Progress())
         try:
@@ -95,17 +117,21 @@ def image(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config)
 
 
 @pytest.fixture(scope="session")
-def equipped(cluster: Cluster, image: Path, pytestconfig: pytest.Config) -> Cluster:
-    """A cluster that has the image."""
+def equipped(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> ClusterApi:
+    """A cluster that has the image: our own, or the one that $E2E_KUBECONFIG names."""
+    if EXISTING:
+        return ExistingCluster(EXISTING, os.environ.get("E2E_NODE"))
+    cluster: Cluster = request.getfixturevalue("cluster")
+    archive: Path = request.getfixturevalue("image")
     with progress_shown(pytestconfig), Progress().step("load the image"):
-        cluster.load_image(image)
+        cluster.load_image(archive)
     return cluster
 
 
 @pytest.fixture
-def mock(equipped: Cluster) -> Iterator[Mock]:
+def mock(equipped: ClusterApi, kubernetes_version: KubernetesVersion) -> Iterator[Mock]:
     """The agent, not deployed yet; afterwards it is gone, and so are the pods."""
-    mock = Mock(equipped)
+    mock = Mock(equipped, os.environ.get("E2E_IMAGE", IMAGE) if EXISTING else IMAGE)
     yield mock
     mock.delete_pods()
     mock.remove()

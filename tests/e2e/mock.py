@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,9 +10,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import pytest
 import yaml
 
-from .harness import WORKLOAD, Cluster
+from .harness import WORKLOAD, Cluster, ClusterApi
 from .harness.quantities import whole_number
 
 ROOT = Path(__file__).parent.parent.parent
@@ -21,6 +21,7 @@ MANIFESTS = ROOT / "manifests"
 RBAC, PLUGIN = MANIFESTS / "k8s-mock-rbac.yaml", MANIFESTS / "k8s-mock-plugin.yaml"
 IMAGE = "docker.io/library/hami-mock:0.1.0"
 NAMESPACE = "kube-system"
+DAEMON_SETS = ("hami-mock", "hami-mock-device-plugin-daemonset")
 AGENT_PROGRAM = b"/opt/hami-mock/bin/"
 TIMEOUT_S = 90.0
 
@@ -34,10 +35,6 @@ DEFAULT_COUNTS = {
     "iluvatar.ai/MR-V100.vCore": 200,
     "huawei.com/Ascend910-memory": 131072,
 }
-GET = """
-import sys, urllib.request
-print(urllib.request.urlopen(sys.argv[1], timeout=5).read().decode())
-"""
 ONLY_NVIDIA = ("--mlu-cards=0", "--iluvatar-cards=0", "--ascend-cards=0")
 
 
@@ -79,8 +76,16 @@ class NotThere(OSError):
 class Mock:
     """The agent's DaemonSet in one cluster."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ClusterApi, image: str = IMAGE) -> None:
         self.cluster = cluster
+        self.image = image
+
+    @property
+    def machine(self) -> Cluster:
+        """The cluster as one whose daemons we may kill; a test that asks for it needs our own."""
+        if not isinstance(self.cluster, Cluster):
+            pytest.skip("this needs a cluster of our own: its daemons or files are touched")
+        return self.cluster
 
     def deploy(self, *args: str, config: Mapping[str, Any] | None = None) -> None:
         """Apply the project's manifests, with other flags and maybe a file."""
@@ -88,6 +93,7 @@ class Mock:
         pod = documents[-1]["spec"]["template"]["spec"]
         (container,) = pod["containers"]
         container["args"] = ["run", *args]
+        container["image"] = self.image
         if config is not None:
             name = f"hami-mock-{abs(hash(str(config))) % 10**8}"
             documents.append(
@@ -105,10 +111,10 @@ class Mock:
 
     def remove(self) -> None:
         self.cluster.kubectl(
-            "delete", "daemonset", "--all", f"--namespace={NAMESPACE}", "--wait=true"
+            "delete", "daemonset", "--ignore-not-found", f"--namespace={NAMESPACE}", *DAEMON_SETS
         )
-        self.cluster.kubectl(
-            "wait", "pod", "--all", "--for=delete", f"--namespace={NAMESPACE}", "--timeout=60s"
+        self.cluster.wait(
+            "the agent's pods gone", self.agent_pods, lambda pods: not pods, timeout=TIMEOUT_S
         )
 
     def wait_for(
@@ -141,14 +147,23 @@ class Mock:
         return time.monotonic() - began
 
     def agent_says(self, path: str) -> str:
-        """GET from the agent, as the kubelet's probes do. Raises CommandFailed if it isn't 200."""
-        address = f"http://{self.agent_pod()['status'].get('podIP')}:9396{path}"
-        return self.cluster.run_in_sandbox(sys.executable, "-c", GET, address)
+        """GET from the agent, by way of the API server. Raises CommandFailed if it isn't 200."""
+        name = self.agent_pod()["metadata"]["name"]
+        raw = f"/api/v1/namespaces/{NAMESPACE}/pods/{name}:9396/proxy{path}"
+        return self.cluster.kubectl("get", f"--raw={raw}")
+
+    def agent_pods(self) -> list[Any]:
+        """All pods of the agent's on the node."""
+        return [
+            pod
+            for pod in self.cluster.get("pods", namespace=NAMESPACE)["items"]
+            if pod["metadata"]["name"].startswith(DAEMON_SETS)
+            and pod["spec"].get("nodeName") == self.cluster.node_name
+        ]
 
     def agent_pod(self) -> Any:
-        """The agent's newest pod that isn't on its way out."""
-        pods = self.cluster.get("pods", namespace=NAMESPACE)["items"]
-        living = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+        """The agent's newest pod on the node that isn't on its way out."""
+        living = [pod for pod in self.agent_pods() if "deletionTimestamp" not in pod["metadata"]]
         if not living:
             raise NotThere("the agent has no pod")
         return max(living, key=lambda pod: pod["metadata"]["creationTimestamp"])
@@ -171,6 +186,7 @@ class Mock:
 
     def agent_pid(self) -> int:
         """The agent's process as the machine sees it."""
+        self.machine.check()
         for folder in Path("/proc").glob("[0-9]*"):
             try:
                 if AGENT_PROGRAM in (folder / "cmdline").read_bytes():
@@ -218,7 +234,8 @@ class Mock:
 
 def container(name: str, requests: Mapping[str, int]) -> dict[str, Any]:
     limits = {resource: str(count) for resource, count in requests.items()}
-    return {"name": name, "image": WORKLOAD, "resources": {"limits": limits}}
+    image = os.environ.get("E2E_WORKLOAD", WORKLOAD)
+    return {"name": name, "image": image, "resources": {"limits": limits}}
 
 
 def pod(

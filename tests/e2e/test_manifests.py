@@ -79,7 +79,7 @@ def test_an_idle_agent_costs_next_to_nothing(mock: Mock, figures: Figures) -> No
     mock.deploy()
     mock.wait_for(DEFAULT_COUNTS)
     mock.wait_until_ready()
-    checkpoint = mock.cluster.device_plugin_dir / "kubelet_internal_checkpoint"
+    checkpoint = mock.machine.device_plugin_dir / "kubelet_internal_checkpoint"
     pid = mock.agent_pid()
     seconds = 60.0
     used, seen, writes = _cpu_seconds(pid), checkpoint.stat().st_mtime_ns, 0

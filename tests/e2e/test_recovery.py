@@ -30,14 +30,14 @@ def busy(mock: Mock) -> Iterator[Mock]:
 
 
 def kill_kubelet(mock: Mock) -> None:
-    mock.cluster.kill_kubelet()
-    mock.cluster.start_kubelet()
-    mock.cluster.wait_node_ready(timeout=60)
+    mock.machine.kill_kubelet()
+    mock.machine.start_kubelet()
+    mock.machine.wait_node_ready(timeout=60)
 
 
 def restart_kubelet(mock: Mock) -> None:
-    mock.cluster.restart_kubelet()
-    mock.cluster.wait_node_ready(timeout=60)
+    mock.machine.restart_kubelet()
+    mock.machine.wait_node_ready(timeout=60)
 
 
 def kill_agent(mock: Mock) -> None:
@@ -47,13 +47,13 @@ def kill_agent(mock: Mock) -> None:
 
 
 def remove_a_socket(mock: Mock) -> None:
-    sockets = sorted(mock.cluster.device_plugin_dir.glob("hami-mock-*.sock"))
+    sockets = sorted(mock.machine.device_plugin_dir.glob("hami-mock-*.sock"))
     assert len(sockets) == len(COUNTS)
     victim = sockets[len(sockets) // 2]
     victim.unlink()
     mock.cluster.wait(
         "a new socket",
-        lambda: sorted(mock.cluster.device_plugin_dir.glob("hami-mock-*.sock")),
+        lambda: sorted(mock.machine.device_plugin_dir.glob("hami-mock-*.sock")),
         lambda now: len(now) == len(sockets) and victim not in now,
         timeout=30,
     )
@@ -93,7 +93,7 @@ def test_the_node_recovers_and_pods_keep_their_devices(
 
 def test_a_restart_of_containerd_hurts_nobody(busy: Mock) -> None:
     pods = busy.container_ids()
-    busy.cluster.restart_containerd()
+    busy.machine.restart_containerd()
     busy.wait_for(COUNTS)
     busy.start_pod("p3", WANTS)
     busy.wait_for_phase("p3", "Running")

@@ -1,6 +1,7 @@
 """A real one-machine Kubernetes, brought up and torn down by our own code.
 
-cluster.py         a running cluster, and what a test can do with it
+api.py             what a test can ask of any cluster, also one that was there (existing.py)
+cluster.py         a cluster of our own, and what a test can do to it
 ├── binaries.py        the Kubernetes programs, compiled once into the cache (cache.py)
 ├── requirements.py    what the machine must have
 ├── sandbox.py         namespaces that take everything along when they end (sandbox_init.py,
@@ -11,9 +12,11 @@ container_build.py  the project's Containerfile as an image (base_image.py)
 leftovers.py        what a cluster could leave behind
 """
 
+from .api import ClusterApi
 from .cluster import Cluster
 from .container_build import build_image
 from .errors import CommandFailed, HarnessError, NotReachedInTime, RequirementsMissing
+from .existing import ExistingCluster
 from .progress import Progress
 from .requirements import missing_requirements
 from .small_images import WORKLOAD
@@ -24,7 +27,9 @@ __all__ = [
     "PINNED",
     "WORKLOAD",
     "Cluster",
+    "ClusterApi",
     "CommandFailed",
+    "ExistingCluster",
     "HarnessError",
     "KubernetesVersion",
     "NotReachedInTime",

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 from . import control_plane, node, pki
+from .api import ClusterApi
 from .binaries import kubernetes_binaries, version_of
 from .commands import run
 from .daemon import Daemon
 from .layout import CONTAINERD_SOCKET, HOME, KUBELET_ROOT, LOGS, NODE_NAME
 from .progress import Progress
-from .quantities import extended_resources
 from .requirements import ensure_requirements
 from .sandbox import Sandbox
 from .small_images import write_small_images
 from .versions import KubernetesVersion
-from .waiting import wait_for
 
 State = TypeVar("State")
 
@@ -33,7 +31,7 @@ KUBECTL_TIMEOUT_S = 60.0
 IMPORT_TIMEOUT_S = 300.0
 
 
-class Cluster:
+class Cluster(ClusterApi):
     """One node with its control plane. Make it with `Cluster.start`."""
 
     def __init__(self, version: KubernetesVersion, binaries: Path, sandbox: Sandbox) -> None:
@@ -118,40 +116,10 @@ class Cluster:
         )
         return self._sandbox.network_argv([self._binaries / "kubectl", *files, *words])
 
-    def kubectl(
-        self, *words: str | Path, stdin: str | None = None, timeout: float = KUBECTL_TIMEOUT_S
-    ) -> str:
-        """Run kubectl with the machine's files and the cluster's network; return its output."""
-        return run(self.kubectl_argv(*words), stdin_text=stdin, timeout=timeout)
-
-    def get(self, kind: str, name: str | None = None, *, namespace: str = "default") -> Any:
-        """One object, or the list of all of `kind` in the namespace, as Kubernetes tells it."""
-        names = [] if name is None else [name]
-        words = ["get", kind, *names, f"--namespace={namespace}", "--output=json"]
-        return json.loads(self.kubectl(*words))
-
-    def apply(self, *objects: Mapping[str, Any]) -> str:
-        """Apply objects that the test wrote as dictionaries."""
-        document = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
-        return self.kubectl("apply", "--filename=-", stdin=json.dumps(document))
-
-    def wait(
-        self,
-        what: str,
-        look: Callable[[], State],
-        good: Callable[[State], bool],
-        *,
-        timeout: float,
-        show: Callable[[State], object] | None = None,
-    ) -> State:
-        """Look until good. A daemon that died meanwhile is reported at once."""
-
-        def look_at_living() -> State:
-            for daemon in self.daemons:
-                daemon.check()
-            return look()
-
-        return wait_for(what, look_at_living, good, timeout=timeout, show=show)
+    def check(self) -> None:
+        """A daemon that died is reported at once."""
+        for daemon in self.daemons:
+            daemon.check()
 
     def wait_node_ready(self, *, timeout: float) -> Any:
         """Wait until this kubelet, not an earlier one, has said that it is ready."""
@@ -162,14 +130,6 @@ class Cluster:
             timeout=timeout,
             show=lambda told: told["status"].get("conditions"),
         )
-
-    def allocatable(self) -> dict[str, int]:
-        """How many units of each extended resource the node can give to pods now."""
-        return extended_resources(self.get("node", self.node_name)["status"]["allocatable"])
-
-    def capacity(self) -> dict[str, int]:
-        """How many units of each extended resource the node has, healthy or not."""
-        return extended_resources(self.get("node", self.node_name)["status"]["capacity"])
 
     # --- the node ------------------------------------------------------------------------
 
