@@ -91,16 +91,12 @@ def _devices(
 
 def _remedy(settings: VendorSettings, offer: Offer, cards: tuple[Card, ...]) -> str:
     key = settings.vendor.key
-    match offer.role:
-        case Role.MEMORY:
-            smallest = _smallest_factor(settings, offer, cards)
-            return f"the smallest memory factor that fits is {smallest} (--{key}-memory-factor)"
-        case Role.SLOTS:
-            return f"lower --{key}-split or --{key}-cards"
-        case Role.CORES:
-            return f"lower --{key}-core-scaling or --{key}-cards"
-        case Role.PERCENTAGE:
-            return f"lower --{key}-cards"
+    if offer.role is Role.MEMORY:
+        smallest = _smallest_factor(settings, offer, cards)
+        return f"the smallest memory factor that fits is {smallest} (--{key}-memory-factor)"
+    # Percentages never get here: the most cards there can be have 12,800 of them.
+    share = "split" if offer.role is Role.SLOTS else "core-scaling"
+    return f"lower --{key}-{share} or --{key}-cards"
 
 
 def _check_no_card_is_empty(resource: Resource) -> None:

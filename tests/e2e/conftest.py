@@ -54,7 +54,9 @@ def _is_of_its_release(item: pytest.Item) -> bool:
     if marker is None:
         return True
     assert isinstance(item, pytest.Function)
-    return item.callspec.params["kubernetes_version"].minor in marker.args[0]
+    version = item.callspec.params["kubernetes_version"]
+    assert isinstance(version, KubernetesVersion)
+    return version.minor in marker.args[0]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

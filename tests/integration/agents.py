@@ -76,9 +76,14 @@ def agent_process(folder: Path, *flags: str, http: str = "") -> Iterator[AgentPr
     try:
         yield AgentProcess(process, folder.parent / f"{folder.name}.log")
     finally:
-        if process.poll() is None:
+        # In order, so that its coverage is written; the test itself may have killed it.
+        process.terminate()
+        try:
+            process.communicate(timeout=5)
+        except subprocess.TimeoutExpired:
             process.kill()
-        process.communicate()
+            process.communicate()
+            raise
         (folder.parent / f"{folder.name}.log").unlink(missing_ok=True)
 
 

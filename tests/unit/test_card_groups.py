@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from hami_mock.inventory import CardGroup
+from hami_mock.settings import load
 from tests.unit.builders import config_file, problems_of, vendor_settings
 
 
@@ -114,3 +115,13 @@ def test_a_bad_group_is_an_error_that_names_it(
 def test_each_mistake_in_the_groups_gets_a_line(tmp_path: Path) -> None:
     text = "nvidia-groups: [{model: T5, numa: 99, nvlink: [[7]]}, {model: T6}]"
     assert len(problems_of(lambda: groups_of(tmp_path, text))) == 4
+
+
+def test_more_cards_than_a_node_can_have_are_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("nvidia-groups: [{cards: 100}, {cards: 29}]")
+    (line,) = problems_of(lambda: load({"config": str(file)}))
+    assert line == (
+        f"{file}: nvidia-groups: 129 is not allowed: it must be at most 128 cards in all groups "
+        "together"
+    )

@@ -84,11 +84,11 @@ class PluginLifecycle:
     async def _find_kubelet(self) -> Identity:
         """Wait for the kubelet's socket."""
         socket = self._directory.kubelet_socket
-        if identity(socket) is None:
+        while (found := identity(socket)) is None:
             self._set(Phase.WAITING, f"no kubelet at {socket}")
             self._backoff.reset()
-            await self._directory.wait_until(lambda: identity(socket) is not None)
-        return identity(socket) or await self._find_kubelet()
+            await self._directory.wait_until(socket.exists)
+        return found
 
     async def _pause(self, kubelet: Identity) -> None:
         """Wait before the next try, but no longer than until another kubelet is there."""

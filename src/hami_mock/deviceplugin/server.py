@@ -107,8 +107,10 @@ async def serve(
     server = _StoppableServer(handler)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(str(path))
-        try:
+        with anyio.CancelScope(shield=True):
+            # It takes no time, and a server that is half started can't be stopped.
             await server.start(sock=listener)
+        try:
             yield
         finally:
             with anyio.CancelScope(shield=True):
