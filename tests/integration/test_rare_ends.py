@@ -9,6 +9,7 @@ import pytest
 
 from hami_mock import app, demo
 from hami_mock._proto.v1beta1 import DevicePluginOptions, Empty, RegisterRequest, RegistrationBase
+from hami_mock.concurrency import Backoff
 from hami_mock.deviceplugin import lifecycle
 from hami_mock.deviceplugin.lifecycle import Phase
 from hami_mock.deviceplugin.server import serve
@@ -124,6 +125,24 @@ async def test_a_folder_that_can_not_be_written_is_tried_again(
         await tasks.start(agent.run)
         await wait_until(lambda: agent.plugins[0].counters.registration_errors >= 2)
         assert "No such file or directory" in agent.plugins[0].reason
+        tasks.cancel_scope.cancel()
+
+
+@pytest.mark.anyio
+async def test_a_new_kubelet_ends_the_pause_at_once(socket_folder: Path) -> None:
+    agent = make_agent(socket_folder)
+    # A file that nobody listens on, as a killed kubelet leaves it; the next try is in 1000 s.
+    (socket_folder / "kubelet.sock").touch()
+    for plugin in agent.plugins:
+        plugin._backoff = Backoff(first=1000, longest=1000)
+    kubelet = EmbeddedKubelet(socket_folder)
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(agent.run)
+        await wait_until(lambda: all(p.counters.registration_errors for p in agent.plugins))
+        (socket_folder / "kubelet.sock").unlink()
+        await tasks.start(kubelet.run)
+        await wait_until(lambda: all(p.phase is Phase.WATCHED for p in agent.plugins))
+        assert all(p.counters.registration_errors == 1 for p in agent.plugins)
         tasks.cancel_scope.cancel()
 
 

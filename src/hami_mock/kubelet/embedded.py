@@ -1,6 +1,7 @@
 """The embedded kubelet: takes registrations, watches lists, admits pods."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -160,16 +161,16 @@ class EmbeddedKubelet(RegistrationBase):
         """Follow a list; when it ends, all devices are unhealthy, as with the real kubelet."""
         channel = self._dial(devices.endpoint)
         try:
-            async for message in DevicePluginStub(channel).list_and_watch(Empty()):
-                assert isinstance(message, EncodedList)
-                if not fits(len(message.payload)):
-                    break
-                known = dict(read_devices(message.payload))
-                devices.healthy = {i for i, health in known.items() if health == "Healthy"}
-                devices.unhealthy = known.keys() - devices.healthy
-                self._tell()
-        except (GRPCError, StreamTerminatedError, OSError):
-            pass  # however it ended, it is over; the plugin must register again
+            # However it ends, it is over: the plugin must register again.
+            with suppress(GRPCError, StreamTerminatedError, OSError):
+                async for message in DevicePluginStub(channel).list_and_watch(Empty()):
+                    assert isinstance(message, EncodedList)
+                    if not fits(len(message.payload)):
+                        break
+                    known = dict(read_devices(message.payload))
+                    devices.healthy = {i for i, health in known.items() if health == "Healthy"}
+                    devices.unhealthy = known.keys() - devices.healthy
+                    self._tell()
         finally:
             channel.close()
             devices.unhealthy |= devices.healthy
