@@ -54,7 +54,12 @@ def test_too_many_units_are_a_clear_error_and_not_a_silent_0(mock: Mock) -> None
     assert ended["exitCode"] == 2
     assert expected in ended["message"]
     name = pod["metadata"]["name"]
-    assert expected in mock.cluster.kubectl("logs", name, f"--namespace={NAMESPACE}")
+    mock.cluster.wait(
+        "the error in the log",  # the container that was started again may not have said it yet
+        lambda: mock.cluster.kubectl("logs", name, f"--namespace={NAMESPACE}"),
+        lambda log: expected in log,
+        timeout=60,
+    )
 
 
 @pytest.mark.minors(range(36, 100))

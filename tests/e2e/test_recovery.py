@@ -118,6 +118,9 @@ def test_ten_rounds_of_random_kills(busy: Mock, figures: Figures) -> None:
         print(f"round {number + 1}: {harm}: right again after {seconds:.1f} s")
 
 
+# From 1.36 on the kubelet looks up each listed device among all allocated ones, even those of pods
+# that are gone: 196,608 units on a node where pods have run would take it minutes.
+@pytest.mark.minors(range(36))
 def test_all_defaults_come_back_after_a_kubelet_restart(mock: Mock, figures: Figures) -> None:
     mock.deploy()
     mock.wait_for(DEFAULT_COUNTS)
