@@ -56,7 +56,7 @@ def build() -> None:
         f"--workpath={WORK}",
         f"--specpath={WORK}",
         f"--paths={Path('src').absolute()}",
-        f"--add-data={Path('src/hami_mock/catalog.yaml').absolute()}:hami_mock",
+        f"--add-data={Path('src/hami_mock/catalog.json').absolute()}:hami_mock",
         # No docstrings: those of the Kubernetes client are a good part of its size.
         "--optimize=2",
         *(f"--hidden-import={name}" for name in HIDDEN),

@@ -1,7 +1,20 @@
-"""python -m hami_mock."""
+"""Where the program starts: `hami-mock`, `k8s-device-plugin` and `python -m hami_mock`."""
 
+import gc
 import sys
 
-from hami_mock.cli import main
 
-sys.exit(main())
+def main() -> int:
+    """Import the program and run it."""
+    # Imports make a hundred thousand objects and no garbage. To look for some meanwhile, and again
+    # and again later, would take longer than to register with the kubelet.
+    gc.disable()
+    from hami_mock import cli
+
+    gc.freeze()
+    gc.enable()
+    return cli.main()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -55,9 +55,9 @@ class Agent:
                 server = serve_http(self.settings.http_listen, routes)
                 _log.info("HTTP at %s", await stack.enter_async_context(server))
             tasks = await stack.enter_async_context(anyio.create_task_group())
-            await tasks.start(self.directory.run)
             for plugin in self.plugins:
                 await tasks.start(plugin.run)
+            await tasks.start(self.directory.run)
             task_status.started()
             await anyio.sleep_forever()
 

@@ -1,15 +1,28 @@
-"""Card models by name, from catalog.yaml."""
+"""Card models by name, from catalog.json: one model a line, by generation and memory.
 
+One entry is what the vendor's device plugin counts as one device: a single chip of the boards A16 (4
+chips), MLU370-X8 (2) and Ascend910C (2), but both chips of a BI-V150. Ascend's memory and cores are
+those of HAMi's configuration. Estimates, for want of a published figure: cores of MR-V50 and MR-V100,
+power of MLU590, Ascend910B* and 910C.
+"""
+
+import json
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
-
-import yaml
+from pathlib import Path
 
 
 @dataclass(frozen=True)
 class Model:
-    """What is true of every card of one model. Units are those of catalog.yaml."""
+    """What is true of every card of one model.
+
+    - product: the name that the vendor's tool reports (nvidia-smi, cnmon, ixsmi, npu-smi)
+    - memory: MiB, as that tool reports it; the data sheet's figure where none is public
+    - cores: CUDA cores, MLU cores, multiprocessors (Iluvatar) or AI cores (Ascend)
+    - family: the architecture; of NVIDIA the value of the label nvidia.com/gpu.family
+    - power: the board's power limit in W, rounded
+    - compute: the CUDA compute capability; NVIDIA only
+    """
 
     name: str
     product: str
@@ -23,10 +36,8 @@ class Model:
 @cache
 def models() -> dict[str, dict[str, Model]]:
     """Return the models of each vendor: vendor key, then model name, in the catalog's order."""
-    # The C loader is in every wheel of PyYAML; the pure one takes 20 times as long at each start.
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    text = resources.files(__package__).joinpath("catalog.yaml").read_text(encoding="utf-8")
-    catalog = yaml.load(text, Loader=loader)  # noqa: S506 - both are safe loaders
+    # JSON, not YAML: it is read at every start, and YAML would take 20 times as long.
+    catalog = json.loads(Path(__file__).with_name("catalog.json").read_text(encoding="utf-8"))
     return {
         vendor: {name: Model(name=name, **row) for name, row in rows.items()}
         for vendor, rows in catalog.items()

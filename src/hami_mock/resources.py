@@ -29,8 +29,8 @@ class Devices(Protocol):
     def size(self, card: Card, health: bytes) -> int:
         """Return the bytes that the card's devices take in a list."""
 
-    def encode(self, card: Card, health: bytes) -> bytes:
-        """Return the card's devices as they stand in a list."""
+    def encode(self, card: Card, health: bytes) -> Iterator[bytes | bytearray]:
+        """Yield the card's devices as they stand in a list, in pieces to be joined."""
 
     def ids(self, card: Card) -> Iterator[str]:
         """Yield the IDs of the card's devices."""
@@ -59,9 +59,10 @@ class SlotDevices:
             wire.device_size(len(card.uuid) + 1 + length, health, card.numa) for length in digits
         )
 
-    def encode(self, card: Card, health: bytes) -> bytes:
-        """Return the card's slots as they stand in a list, on the card's NUMA node."""
-        return b"".join(wire.device(slot, health, card.numa) for slot in self.ids(card))
+    def encode(self, card: Card, health: bytes) -> Iterator[bytes]:
+        """Yield the card's slots as they stand in a list, on the card's NUMA node."""
+        for slot in self.ids(card):
+            yield wire.device(slot, health, card.numa)
 
     def ids(self, card: Card) -> Iterator[str]:
         """Yield the IDs of the card's slots."""
@@ -112,11 +113,11 @@ class UnitDevices:
         lengths = self._ids.lengths(extent.first, extent.count)
         return sum(many * wire.device_size(length, health) for length, many in lengths)
 
-    def encode(self, card: Card, health: bytes) -> bytes:
-        """Return the card's units as they stand in a list."""
+    def encode(self, card: Card, health: bytes) -> Iterator[bytearray]:
+        """Yield the card's units as they stand in a list, a piece for each length of IDs."""
         extent = self._extents[card.uuid]
-        blocks = self._ids.columns(extent.first, extent.count)
-        return b"".join(wire.devices(columns, health) for columns in blocks)
+        for columns in self._ids.columns(extent.first, extent.count):
+            yield wire.devices(columns, health)
 
     def ids(self, card: Card) -> Iterator[str]:
         """Yield the IDs of the card's units."""
@@ -185,8 +186,9 @@ class Resource:
         fits = self.list_size(unhealthy) <= wire.MESSAGE_LIMIT
         word = wire.UNHEALTHY if fits else wire.UNKNOWN
         return b"".join(
-            self.devices.encode(card, word if card.uuid in unhealthy else wire.HEALTHY)
+            piece
             for card in self.cards
+            for piece in self.devices.encode(card, word if card.uuid in unhealthy else wire.HEALTHY)
         )
 
     def cards_of(self, device_ids: Collection[str], unhealthy: Unhealthy = ()) -> tuple[Card, ...]:

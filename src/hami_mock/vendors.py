@@ -1,6 +1,6 @@
 """The vendors, as data: what a card of each is called, and which resources it offers.
 
-Adding a vendor is adding an entry here and its models to catalog.yaml.
+Adding a vendor is adding an entry here and its models to catalog.json.
 """
 
 from dataclasses import dataclass

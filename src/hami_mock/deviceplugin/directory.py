@@ -7,19 +7,21 @@ folder that isn't there yet or that was replaced as a whole.
 import socket
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 from anyio.abc import TaskStatus
-from asyncinotify import Inotify, Mask
 
 from hami_mock.errors import StartError
+
+if TYPE_CHECKING:
+    from asyncinotify import Inotify
 
 KUBELET_SOCKET = "kubelet.sock"
 OWN_SOCKETS = "hami-mock-*.sock"
 
 _CHECK_SECONDS = 5.0
 _CHECK_SECONDS_WITHOUT_FOLDER = 0.5
-_CHANGES = Mask.CREATE | Mask.DELETE | Mask.MOVE | Mask.DELETE_SELF | Mask.MOVE_SELF
 
 Identity = tuple[int, int, int]
 """Tells a file from another one of the same name that came after it."""
@@ -40,10 +42,14 @@ class SocketDirectory:
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Watch the folder until cancelled."""
         task_status.started()
+        # Here, so that registrations are on their way before it is loaded.
+        from asyncinotify import Inotify, Mask
+
+        changes = Mask.CREATE | Mask.DELETE | Mask.MOVE | Mask.DELETE_SELF | Mask.MOVE_SELF
         while True:
             try:
                 with Inotify() as inotify:
-                    inotify.add_watch(self.path, _CHANGES | Mask.ONLYDIR)
+                    inotify.add_watch(self.path, changes | Mask.ONLYDIR)
                     self._tell()
                     await self._follow(inotify)
             except OSError:
@@ -59,7 +65,7 @@ class SocketDirectory:
                 return
             await changed.wait()
 
-    async def _follow(self, inotify: Inotify) -> None:
+    async def _follow(self, inotify: "Inotify") -> None:
         """Tell of changes until the folder itself is gone."""
         watched = identity(self.path)
         while watched is not None and identity(self.path) == watched:
