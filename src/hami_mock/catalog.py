@@ -1,9 +1,9 @@
 """Card models by name, from catalog.json: one model a line, by generation and memory.
 
-One entry is what the vendor's device plugin counts as one device: a single chip of the boards A16 (4
-chips), MLU370-X8 (2) and Ascend910C (2), but both chips of a BI-V150. Ascend's memory and cores are
-those of HAMi's configuration. Estimates, for want of a published figure: cores of MR-V50 and MR-V100,
-power of MLU590, Ascend910B* and 910C.
+One entry is what the vendor's device plugin counts as one device: a single chip of the boards A16
+(4 chips), MLU370-X8 (2) and Ascend910C (2), but both chips of a BI-V150. Ascend's memory and cores
+are those of HAMi's configuration. Estimates, for want of a published figure: cores of MR-V50 and
+MR-V100, power of MLU590, Ascend910B* and 910C.
 """
 
 import json
