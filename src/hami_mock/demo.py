@@ -11,7 +11,6 @@ from pathlib import Path
 import anyio
 
 from hami_mock import app
-from hami_mock.advice import warnings
 from hami_mock.errors import StartError
 from hami_mock.kubelet.embedded import EmbeddedKubelet, Insufficient
 from hami_mock.layout import Node
@@ -58,7 +57,7 @@ def _request(resource: Resource) -> int:
 
 async def run(settings: Settings, keep: bool) -> None:
     """Play the demo; with `keep`, go on until Ctrl-C."""
-    node, version = await app.plan(settings)
+    node, _ = await app.plan(settings)
     if not node.resources:
         print("No cards are configured for this node: there is nothing to show.")
         return
@@ -77,9 +76,6 @@ async def run(settings: Settings, keep: bool) -> None:
             seconds = anyio.current_time() - began
             print(f"{len(node.resources)} resources registered and listed in {seconds:.2f} s.\n")
             print("\n".join(_describe(node, kubelet)))
-            for resource in node.resources:
-                for warning in warnings(resource, node, version):
-                    print(f"{paint('warning', Style.YELLOW)}: {resource.name}: {warning}")
             await _fill(node, kubelet)
             if keep:
                 await _keep(node, kubelet)
