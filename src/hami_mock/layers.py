@@ -137,13 +137,17 @@ class Merged:
         for detail in error.errors():
             field, *inner = detail["loc"]
             name = str(field).replace("_", "-")
-            where, problem = self.place(name), BY_NAME[name].kind.allowed if name in BY_NAME else ""
-            if name in GROUP_OPTIONS:
-                where, problem = _group_problem(where, inner)
+            place = self.place(name)
+            allowed: str | None
+            if name in BY_NAME:
+                allowed = BY_NAME[name].kind.allowed
+            else:
+                place, allowed = _place_in_groups(place, inner)
+            line = f"{place}: there is no such key{_hint(place.rpartition('.')[2], GROUP_KEYS)}"
+            if allowed is not None:
+                line = not_allowed(place, detail["input"], allowed)
             # A value that may be of two kinds fails as both: one line is enough.
-            lines.setdefault(where, problem and not_allowed(where, detail["input"], problem))
-            if not problem:
-                lines[where] = f"{where}: there is no such key{_hint(inner[1], GROUP_KEYS)}"
+            lines.setdefault(place, line)
         return lines.values()
 
 
@@ -152,14 +156,14 @@ def not_allowed(place: str, value: object, allowed: str) -> str:
     return f"{place}: {value!r} is not allowed: it must be {allowed}"
 
 
-def _group_problem(place: str, inner: Sequence[Any]) -> tuple[str, str]:
-    """Return where in a list of card groups a mistake is and what is allowed there, if anything."""
+def _place_in_groups(place: str, inner: Sequence[Any]) -> tuple[str, str | None]:
+    """Return where in a list of groups a mistake is, and what is allowed there, if anything."""
     if not inner:
         return place, "a list of groups of cards, such as [{cards: 4, model: T4}]"
     if len(inner) == 1:
         return f"{place}[{inner[0]}]", "a mapping such as {cards: 4, model: T4}"
     kind = GROUP_KEYS.get(inner[1])
-    return f"{place}[{inner[0]}].{inner[1]}", kind.allowed if kind else ""
+    return f"{place}[{inner[0]}].{inner[1]}", kind.allowed if kind else None
 
 
 def _canonical(entries: Mapping[str, Entry], problems: list[str]) -> Layer:

@@ -25,16 +25,6 @@ DAEMON_SETS = ("hami-mock", "hami-mock-device-plugin-daemonset")
 AGENT_PROGRAM = b"/opt/hami-mock/bin/"
 TIMEOUT_S = 90.0
 
-DEFAULT_COUNTS = {
-    "nvidia.com/gpu": 20,
-    "nvidia.com/gpucores": 200,
-    "nvidia.com/gpumem": 65536,
-    "nvidia.com/gpumem-percentage": 200,
-    "cambricon.com/vmlu": 20,
-    "iluvatar.ai/vgpu": 20,
-    "iluvatar.ai/MR-V100.vCore": 200,
-    "huawei.com/Ascend910-memory": 131072,
-}
 ONLY_NVIDIA = ("--mlu-cards=0", "--iluvatar-cards=0", "--ascend-cards=0")
 
 

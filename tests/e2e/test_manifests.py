@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from .mock import DEFAULT_COUNTS, IMAGE, NAMESPACE, PLUGIN, RBAC, ROOT, Figures, Mock
+from tests.defaults import DEFAULT_COUNTS
+
+from .mock import IMAGE, NAMESPACE, PLUGIN, RBAC, ROOT, Figures, Mock
 
 HAMI_MANIFEST = f"""
 apiVersion: apps/v1

@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from .mock import DEFAULT_COUNTS, ONLY_NVIDIA, Figures, Mock, nvidia_counts
+from tests.defaults import DEFAULT_COUNTS
+
+from .mock import ONLY_NVIDIA, Figures, Mock, nvidia_counts
 
 WANTS = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 2000, "nvidia.com/gpucores": 20}
 COUNTS = nvidia_counts(2, 4000)

@@ -18,17 +18,6 @@ from hami_mock import app
 from hami_mock.layout import lay_out
 from hami_mock.settings import load
 
-DEFAULT_COUNTS = {
-    "nvidia.com/gpu": 20,
-    "nvidia.com/gpucores": 200,
-    "nvidia.com/gpumem": 65536,
-    "nvidia.com/gpumem-percentage": 200,
-    "cambricon.com/vmlu": 20,
-    "iluvatar.ai/vgpu": 20,
-    "iluvatar.ai/MR-V100.vCore": 200,
-    "huawei.com/Ascend910-memory": 131072,
-}
-
 ONLY_NVIDIA = ("--mlu-cards=0", "--iluvatar-cards=0", "--ascend-cards=0")
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.agents import DEFAULT_COUNTS, run_cli
+from tests.defaults import DEFAULT_COUNTS
+from tests.integration.agents import run_cli
 
 ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 

@@ -5,7 +5,8 @@ import socket
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.integration.agents import DEFAULT_COUNTS, ONLY_NVIDIA, agent_process, get
+from tests.defaults import DEFAULT_COUNTS
+from tests.integration.agents import ONLY_NVIDIA, agent_process, get
 from tests.integration.grpcio_kubelet import GrpcioKubelet
 
 ALL = set(DEFAULT_COUNTS)

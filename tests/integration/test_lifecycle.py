@@ -7,7 +7,8 @@ from types import ModuleType
 
 import pytest
 
-from tests.integration.agents import DEFAULT_COUNTS, ONLY_NVIDIA, agent_process
+from tests.defaults import DEFAULT_COUNTS
+from tests.integration.agents import ONLY_NVIDIA, agent_process
 from tests.integration.grpcio_kubelet import GrpcioKubelet
 
 ALL = set(DEFAULT_COUNTS)

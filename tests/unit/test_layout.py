@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hami_mock.kubelet_rules import dear
 from hami_mock.options import BY_NAME
 from hami_mock.wire import MESSAGE_LIMIT
+from tests.defaults import DEFAULT_COUNTS
 from tests.unit.builders import config_file, counts, laid_out, problems_of, resource_named
 
 GPUMEM = "nvidia.com/gpumem"
@@ -21,16 +22,7 @@ def nvidia_only(version: tuple[int, int] | None = None, **flags: Any) -> dict[st
 
 
 def test_no_flags_make_the_eight_resources() -> None:
-    assert counts(laid_out()) == {
-        "nvidia.com/gpu": 20,
-        "nvidia.com/gpucores": 200,
-        "nvidia.com/gpumem": 65536,
-        "nvidia.com/gpumem-percentage": 200,
-        "cambricon.com/vmlu": 20,
-        "iluvatar.ai/vgpu": 20,
-        "iluvatar.ai/MR-V100.vCore": 200,
-        "huawei.com/Ascend910-memory": 131072,
-    }
+    assert counts(laid_out()) == DEFAULT_COUNTS
 
 
 def test_a_card_is_the_same_card_in_all_of_its_vendors_resources() -> None:
