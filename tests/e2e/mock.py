@@ -176,13 +176,13 @@ class Mock:
 
     def agent_pid(self) -> int:
         """The agent's process as the machine sees it."""
-        self.machine.check()
         for folder in Path("/proc").glob("[0-9]*"):
+            pid = int(folder.name)
             try:
-                if AGENT_PROGRAM in (folder / "cmdline").read_bytes():
-                    return int(folder.name)
+                if AGENT_PROGRAM in (folder / "cmdline").read_bytes() and self.machine.owns(pid):
+                    return pid
             except OSError:
-                continue
+                continue  # it ended while we looked
         raise NotThere("no agent runs")
 
     def start_pod(

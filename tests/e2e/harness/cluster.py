@@ -144,6 +144,10 @@ class Cluster(ClusterApi):
             self.kubelet,
         )
 
+    def owns(self, pid: int) -> bool:
+        """Tell whether a process of the machine runs in a pod of this cluster."""
+        return self._sandbox.name in Path(f"/proc/{pid}/cgroup").read_text()
+
     @property
     def device_plugin_dir(self) -> Path:
         """The kubelet's device-plugins folder, as a path of the machine."""
