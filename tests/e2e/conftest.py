@@ -71,11 +71,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="session")
-def cluster(
+def any_cluster(
     kubernetes_version: KubernetesVersion, pytestconfig: pytest.Config
-) -> Iterator[Cluster]:
+) -> Iterator[ClusterApi]:
+    """A cluster of our own, or the one that $E2E_KUBECONFIG names."""
     if EXISTING:
-        pytest.skip("this needs a cluster of our own, and $E2E_KUBECONFIG names another")
+        yield ExistingCluster(EXISTING, os.environ.get("E2E_NODE"))
+        return
     with progress_shown(pytestconfig):
         starting = Cluster.start(kubernetes_version, Progress())
         try:
@@ -87,6 +89,14 @@ def cluster(
     finally:
         with progress_shown(pytestconfig):
             starting.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="session")
+def cluster(any_cluster: ClusterApi) -> Cluster:
+    """A cluster of our own, whose daemons a test may kill."""
+    if not isinstance(any_cluster, Cluster):
+        pytest.skip("this needs a cluster of our own, and $E2E_KUBECONFIG names another")
+    return any_cluster
 
 
 def skip_or_fail(missing: RequirementsMissing) -> None:
@@ -119,19 +129,19 @@ def image(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config)
 
 
 @pytest.fixture(scope="session")
-def equipped(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> ClusterApi:
-    """A cluster that has the image: our own, or the one that $E2E_KUBECONFIG names."""
-    if EXISTING:
-        return ExistingCluster(EXISTING, os.environ.get("E2E_NODE"))
-    cluster: Cluster = request.getfixturevalue("cluster")
-    archive: Path = request.getfixturevalue("image")
-    with progress_shown(pytestconfig), Progress().step("load the image"):
-        cluster.load_image(archive)
-    return cluster
+def equipped(
+    any_cluster: ClusterApi, request: pytest.FixtureRequest, pytestconfig: pytest.Config
+) -> ClusterApi:
+    """A cluster that has the image; one that isn't ours has it already."""
+    if isinstance(any_cluster, Cluster):
+        archive: Path = request.getfixturevalue("image")
+        with progress_shown(pytestconfig), Progress().step("load the image"):
+            any_cluster.load_image(archive)
+    return any_cluster
 
 
 @pytest.fixture
-def mock(equipped: ClusterApi, kubernetes_version: KubernetesVersion) -> Iterator[Mock]:
+def mock(equipped: ClusterApi) -> Iterator[Mock]:
     """The agent, not deployed yet; afterwards it is gone, and so are the pods."""
     mock = Mock(equipped, os.environ.get("E2E_IMAGE", IMAGE) if EXISTING else IMAGE)
     yield mock

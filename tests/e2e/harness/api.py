@@ -30,10 +30,6 @@ class ClusterApi:
     def check(self) -> None:
         """Raise if the cluster has broken down, so that nobody waits for it in vain."""
 
-    def load_image(self, archive: Path) -> None:
-        """Make an image of an archive known to the node."""
-        raise NotImplementedError
-
     def kubectl(
         self, *words: str | Path, stdin: str | None = None, timeout: float = KUBECTL_TIMEOUT_S
     ) -> str:

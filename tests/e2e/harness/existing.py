@@ -22,9 +22,6 @@ class ExistingCluster(ClusterApi):
     def kubectl_argv(self, *words: str | Path) -> list[str]:
         return ["kubectl", f"--kubeconfig={self._kubeconfig}", *map(str, words)]
 
-    def load_image(self, archive: Path) -> None:
-        raise HarnessError("load images into your cluster by its own means")
-
     def _only_node(self) -> str:
         nodes = [item["metadata"]["name"] for item in self.get("nodes")["items"]]
         if len(nodes) != 1:
