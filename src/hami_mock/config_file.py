@@ -10,13 +10,11 @@ the options of the nodes that match. The first section that matches counts, over
 file.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from hami_mock.errors import UsageError
 from hami_mock.layers import Entry
@@ -57,11 +55,13 @@ def read(path: str) -> ConfigFile:
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise UsageError(f"--config: can't read {path!r}: {reason}") from error
+    # Here, because most agents have no file, and the parser takes longer to load than the flags.
+    from hami_mock import strict_yaml
+
     try:
-        document = yaml.load(text, Loader=_Loader)  # noqa: S506 - it is a safe loader
-    except (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError) as error:
-        # Not YAMLError: what YAML takes for a date or a number, and Python doesn't.
-        raise UsageError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
+        document = strict_yaml.load(text)
+    except ValueError as error:
+        raise UsageError(f"{path}: not valid YAML: {error}") from error
     if document is None:
         return ConfigFile()
     if not isinstance(document, dict):
@@ -122,26 +122,6 @@ class _Reader:
 
     def _say(self, place: str, problem: str) -> None:
         self.problems.append(f"{self.path}: {place}: {problem}")
-
-
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """A safe loader that refuses a key given twice, where YAML would drop the first silently."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[Hashable] = set()
-        for key_node, _ in node.value:
-            if key_node.tag == "tag:yaml.org,2002:merge":
-                continue
-            key = self.construct_object(key_node, deep=True)
-            if not isinstance(key, Hashable):
-                continue  # the base class says what is wrong with it
-            if key in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key!r} stands twice", key_node.start_mark
-                )
-            seen.add(key)
-        mapping: dict[Hashable, Any] = super().construct_mapping(node, deep)
-        return mapping
 
 
 def _name(value: object) -> str:
