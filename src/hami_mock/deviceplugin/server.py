@@ -60,18 +60,20 @@ class PluginCodec(ProtoCodec):
 
 
 class _Connection(H2Protocol):
-    """A connection that is in `open_transports` for as long as it lasts."""
+    """A connection that its server knows from before it is made until it is lost."""
 
-    open_transports: set[asyncio.Transport]
+    server: "_StoppableServer"
+    own_transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
-        self._own_transport = transport
-        self.open_transports.add(transport)
+        self.own_transport = transport
         super().connection_made(transport)
+        if self.server.stopping:
+            transport.abort()
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        self.open_transports.discard(self._own_transport)
+        self.server.forget(self)
         super().connection_lost(exc)
 
 
@@ -80,23 +82,36 @@ class _StoppableServer(Server):
 
     def __init__(self, handler: "IServable") -> None:
         super().__init__([handler], codec=PluginCodec())
-        self._open_transports: set[asyncio.Transport] = set()
+        self.stopping = False
+        self._connections: set[_Connection] = set()
+        self._lost = asyncio.Event()
 
     def _protocol_factory(self) -> H2Protocol:
         plain = super()._protocol_factory()
         connection = _Connection(plain.handler, plain.config, plain.h2_config)
-        connection.open_transports = self._open_transports
+        connection.server = self
+        self._connections.add(connection)
         return connection
+
+    def forget(self, connection: _Connection) -> None:
+        self._connections.discard(connection)
+        self._lost.set()
 
     async def calls_done(self, timeout: float) -> None:
         calls = [task for handler in self._handlers for task in handler._tasks.values()]
         if calls:
             await asyncio.wait(calls, timeout=timeout)
 
-    def abort_connections(self) -> None:
-        for transport in list(self._open_transports):
-            # Not close(): that waits for a reader that may never read.
-            transport.abort()
+    async def abort_connections(self, timeout: float) -> None:
+        self.stopping = True
+        for connection in self._connections:
+            if connection.own_transport is not None:
+                # Not close(): that waits for a reader that may never read.
+                connection.own_transport.abort()
+        with anyio.move_on_after(timeout):
+            while self._connections:
+                self._lost.clear()
+                await self._lost.wait()
 
 
 @asynccontextmanager
@@ -114,12 +129,16 @@ async def serve(
             yield
         finally:
             with anyio.CancelScope(shield=True):
-                # 1. Nobody finds the socket any more.
+                # 1. Nobody finds the socket any more, or gets in.
                 path.unlink(missing_ok=True)
+                asyncio.get_running_loop().remove_reader(listener)
                 # 2. Lists end cleanly: the kubelet sees streams that ended, not ones that broke.
                 end_streams()
                 # 3. An Allocate in flight still gets its answer.
                 await server.calls_done(_GRACE_SECONDS)
-                # 4. What is left is a client that doesn't read: it is cut off.
+                # 4. Who was let in last becomes a connection in the loop's next turn; asyncio
+                #    would leak it if its server were closed by then.
+                await asyncio.sleep(0)
+                # 5. What is left is a client that doesn't read: it is cut off.
                 server.close()
-                server.abort_connections()
+                await server.abort_connections(_GRACE_SECONDS)
