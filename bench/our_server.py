@@ -8,17 +8,23 @@ from bench.commands import obey, timed
 from bench.node import Setting, setting
 from hami_mock.deviceplugin.server import serve
 from hami_mock.deviceplugin.service import DevicePluginService
+from hami_mock.faults.fault import Effect, Fault
 from hami_mock.state import NodeState
 from hami_mock.telemetry.counters import ResourceCounters
 
 
 async def _main(socket: Path, chosen: Setting) -> None:
     resource = chosen.resource
-    state = NodeState(chosen.node.cards)
+    state = NodeState(chosen.node)
     service = DevicePluginService(resource, state, ResourceCounters())
 
+    fault = Fault(Effect.UNHEALTHY, frozenset({chosen.flipped}))
+
     def flip() -> None:
-        state.set_health(chosen.flipped, healthy=chosen.flipped in state.unhealthy)
+        if state.unhealthy:
+            state.lift(fault)
+        else:
+            state.strike(fault)
 
     def build() -> dict[str, float]:
         return {

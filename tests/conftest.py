@@ -19,6 +19,9 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         if name.startswith("HAMI_MOCK_") or name in ("NODE_NAME", "KUBECONFIG"):
             monkeypatch.delenv(name)
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    # The defaults are places of this machine's own agent and kubelet.
+    monkeypatch.setenv("HAMI_MOCK_CONTROL_SOCKET", "")
+    monkeypatch.setenv("HAMI_MOCK_POD_RESOURCES_SOCKET", "")
 
 
 @pytest.fixture(scope="session")

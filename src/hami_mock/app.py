@@ -1,49 +1,46 @@
-"""The agent: one task group that wires settings, state, plugins and HTTP together."""
+"""The agent: one task group that wires settings, state, plugins, control and HTTP together."""
 
 import logging
 import signal
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
 
 import anyio
 from anyio.abc import TaskStatus
 
-from hami_mock import __version__
+from hami_mock import __version__, unit_record
 from hami_mock.advice import warnings
-from hami_mock.cluster import api
+from hami_mock.configuration import Configuration, plan
 from hami_mock.deviceplugin.directory import SocketDirectory
-from hami_mock.deviceplugin.lifecycle import PluginLifecycle
+from hami_mock.deviceplugin.holders import PodResources
+from hami_mock.deviceplugin.plugins import Plugins
+from hami_mock.errors import UsageError
 from hami_mock.kubelet_rules import Version
-from hami_mock.layout import Node, lay_out
+from hami_mock.layout import Node, release
+from hami_mock.retirement import release_retired
 from hami_mock.settings import Settings
 from hami_mock.state import NodeState
+from hami_mock.status import status
 from hami_mock.telemetry.http import agent_routes, serve_http
 
 _log = logging.getLogger(__name__)
 
 
-async def plan(settings: Settings) -> tuple[Node, Version | None]:
-    """Return what the node will offer, and the kubelet's version if it could be learnt.
-
-    The API server is asked only if the answer decides something: `auto` without a version given.
-    """
-    version = settings.kubelet_version
-    is_needed = any(vendor.memory_factor is None for vendor in settings.vendors)
-    if version is None and is_needed and api.is_configured():
-        version = await api.kubelet_version(settings.node_name)
-    return lay_out(settings, version), version
-
-
 class Agent:
-    """A node's device plugins and what shows their state."""
+    """A node's device plugins, and all that shows or changes their state."""
 
-    def __init__(self, settings: Settings, node: Node) -> None:
+    def __init__(
+        self, settings: Settings, node: Node, flags: Mapping[str, str] | None = None
+    ) -> None:
         self.settings = settings
-        self.node = node
-        self.state = NodeState(node.cards)
+        self.state = NodeState(node, ignored_xids=settings.ignored_xids)
         self.directory = SocketDirectory(settings.socket_dir)
-        self.plugins = [
-            PluginLifecycle(resource, self.state, self.directory) for resource in node.resources
-        ]
+        self.pod_resources = PodResources(settings.pod_resources_socket)
+        self.configuration = Configuration(settings, flags or {}, self.state, self.pod_resources)
+        self._plugins = Plugins(self.state, self.directory)
+        self.plugins = self._plugins.all
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Run until cancelled. Raises StartError if the HTTP address can't be had."""
@@ -51,28 +48,58 @@ class Agent:
             _log.info("removed the socket of an agent that is gone: %s", name)
         async with AsyncExitStack() as stack:
             if self.settings.http_listen:
-                routes = agent_routes(self.state, self.plugins)
+                routes = agent_routes(self.state, self.plugins, self.configuration)
                 server = serve_http(self.settings.http_listen, routes)
                 _log.info("HTTP at %s", await stack.enter_async_context(server))
             tasks = await stack.enter_async_context(anyio.create_task_group())
-            for plugin in self.plugins:
-                await tasks.start(plugin.run)
+            await tasks.start(self._plugins.run)
             await tasks.start(self.directory.run)
+            await tasks.start(self.configuration.run)
+            await tasks.start(release_retired, self.state, self.pod_resources)
             task_status.started()
             await anyio.sleep_forever()
 
+    @property
+    def node(self) -> Node:
+        """What the node carries and offers now."""
+        return self.state.node
 
-async def run(settings: Settings) -> None:
-    """Run the agent until SIGTERM or SIGINT."""
-    node, version = await plan(settings)
+    async def status(self) -> dict[str, Any]:
+        """Return all that is known of the node now."""
+        known = status(self.state, self.plugins, await self.pod_resources.holders())
+        return {**known, "configuration": self.configuration.as_data()}
+
+
+async def run(settings: Settings, flags: Mapping[str, str]) -> None:
+    """Run the agent until SIGTERM or SIGINT; at SIGHUP it reads its configuration again."""
+    node, version = await _plan_at_start(settings)
     _announce(settings, node, version)
-    agent = Agent(settings, node)
+    agent = Agent(settings, node, flags)
     async with anyio.create_task_group() as tasks:
-        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             await tasks.start(agent.run)
-            number = await anext(aiter(signals))
-            _log.info("%s: stopping", signal.Signals(number).name)
+            async for number in signals:
+                name = signal.Signals(number).name
+                if number != signal.SIGHUP:
+                    _log.info("%s: stopping", name)
+                    break
+                _log.info("%s: reading the configuration again", name)
+                await agent.configuration.follow()
             tasks.cancel_scope.cancel()
+
+
+async def _plan_at_start(settings: Settings) -> tuple[Node, Version | None]:
+    """Plan, with the units numbered as the agent before this one had them."""
+    past = unit_record.read(Path(settings.socket_dir), settings)
+    try:
+        node, version = await plan(settings, past)
+    except UsageError:
+        if not past.devices:
+            raise
+        # Without holes in the numbering it may fit; if not, this says why.
+        node, version = await plan(settings)
+        _log.warning("units are numbered anew: with the numbers of before, a list would not fit")
+    return release(node, ()), version
 
 
 def _announce(settings: Settings, node: Node, version: Version | None) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import anyio
 
-from hami_mock import __version__, app, logs
+from hami_mock import __version__, app, configuration, logs
 from hami_mock.command_line import Parser, flag_values
 from hami_mock.errors import HamiMockError, UsageError
 from hami_mock.flags import normalise
@@ -81,9 +81,10 @@ def _dispatch(arguments: list[str]) -> int:
 
 def _run(arguments: list[str]) -> int:
     parsed = _parser("run", with_options=True).parse(arguments)
-    settings = load(flag_values(parsed))
+    flags = flag_values(parsed)
+    settings = load(flags)
     logs.set_up(settings.log_level, settings.log_format)
-    _run_async(app.run, settings)
+    _run_async(app.run, settings, flags)
     return 0
 
 
@@ -93,7 +94,7 @@ def _plan(arguments: list[str]) -> int:
     parsed = _with_output(_parser("plan", with_options=True)).parse(arguments)
     settings = load(flag_values(parsed))
     logs.set_up(settings.log_level, settings.log_format)
-    node, version = anyio.run(app.plan, settings)
+    node, version = anyio.run(configuration.plan, settings)
     rows = plan.plan_rows(node, version)
     print(plan.render(rows, parsed.output, plan.plan_table(node, rows)))
     return 0

@@ -57,7 +57,7 @@ class Parser(argparse.ArgumentParser):
         for option in OPTIONS:
             if option.section not in groups:
                 groups[option.section] = self.add_argument_group(option.section)
-            default = "" if option.default is None else f" [{option.default}]"
+            default = option.shown_default and f" [{option.shown_default}]"
             groups[option.section].add_argument(
                 f"--{option.name}",
                 metavar=option.kind.metavar,
@@ -96,3 +96,9 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=42, width=100)
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        import textwrap  # only for --help
+
+        # argparse would break a path or a flag in two at its dashes.
+        return textwrap.wrap(text, width, break_on_hyphens=False)

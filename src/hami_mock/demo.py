@@ -10,7 +10,7 @@ from pathlib import Path
 
 import anyio
 
-from hami_mock import app
+from hami_mock import app, configuration
 from hami_mock.errors import StartError
 from hami_mock.kubelet.embedded import EmbeddedKubelet, Insufficient
 from hami_mock.layout import Node
@@ -57,7 +57,7 @@ def _request(resource: Resource) -> int:
 
 async def run(settings: Settings, keep: bool) -> None:
     """Play the demo; with `keep`, go on until Ctrl-C."""
-    node, _ = await app.plan(settings)
+    node, _ = await configuration.plan(settings)
     if not node.resources:
         print("No cards are configured for this node: there is nothing to show.")
         return
@@ -65,7 +65,8 @@ async def run(settings: Settings, keep: bool) -> None:
         if len(os.fsencode(name)) > LONGEST_SOCKET_DIR:
             raise StartError(f"{name!r} is too long for unix sockets: set TMPDIR to a short path")
         kubelet = EmbeddedKubelet(Path(name))
-        agent = app.Agent(replace(settings, socket_dir=name, http_listen=""), node)
+        here = replace(settings, socket_dir=name, http_listen="", control_socket="", config="")
+        agent = app.Agent(here, node)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_stop_on_signal, tasks.cancel_scope)
             await tasks.start(kubelet.run)

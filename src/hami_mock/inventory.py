@@ -44,6 +44,11 @@ class Card:
     link: str | None
 
     @property
+    def name(self) -> str:
+        """What people call it: nvidia/0."""
+        return f"{self.vendor.key}/{self.index}"
+
+    @property
     def visible_as(self) -> str:
         """What the vendor's visible-devices variable calls this card."""
         return self.uuid if self.vendor.identity is Identity.UUID else str(self.index)

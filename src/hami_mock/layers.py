@@ -39,6 +39,17 @@ def flag_layer(flags: Mapping[str, str], problems: list[str]) -> Layer:
     return _canonical({name: Entry(value, f"--{name}") for name, value in flags.items()}, problems)
 
 
+def override_layer(values: Mapping[str, str], problems: list[str]) -> Layer:
+    """Return the layer of `ctl set`; names that are no option are problems."""
+    problems += [
+        f"{name}: there is no such option{_hint(name, BY_NAME)}"
+        for name in values
+        if name not in BY_NAME
+    ]
+    known = {name: Entry(value, name) for name, value in values.items() if name in BY_NAME}
+    return _canonical(known, problems)
+
+
 def environment_layer(environ: Mapping[str, str], problems: list[str]) -> Layer:
     """Return the layer of the environment; variables that no option reads are problems."""
     known = {

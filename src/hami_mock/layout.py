@@ -1,11 +1,13 @@
 """Settings → the node's cards and resources, within what the kubelet bears. Pure."""
 
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 
+from hami_mock.devices import Devices, SlotDevices, UnitDevices
 from hami_mock.errors import UsageError
 from hami_mock.inventory import Card, make_cards
 from hami_mock.kubelet_rules import Version, dear, fits
-from hami_mock.resources import Devices, Resource, SlotDevices, UnitDevices
+from hami_mock.resources import Resource
 from hami_mock.settings import Settings, VendorSettings
 from hami_mock.unit_ids import UnitIds
 from hami_mock.vendors import Offer, Role
@@ -27,9 +29,35 @@ class Node:
         """How many devices of all resources there are: what the kubelet has to keep in mind."""
         return sum(resource.count for resource in self.resources)
 
+    @property
+    def retired(self) -> int:
+        """How many devices are in the lists only because pods may hold them."""
+        return sum(sum(resource.devices.retired.values()) for resource in self.resources)
 
-def lay_out(settings: Settings, kubelet_version: Version | None) -> Node:
+
+@dataclass(frozen=True)
+class Past:
+    """What there was before a change: the devices of each resource, by the resource's name.
+
+    `held` are those that pods hold; None if nobody knows.
+    """
+
+    devices: Mapping[str, Devices] = field(default_factory=dict)
+    held: Collection[str] | None = None
+
+
+_NO_PAST = Past()
+
+
+def lay_out(
+    settings: Settings,
+    kubelet_version: Version | None,
+    past: Past = _NO_PAST,
+) -> Node:
     """Make the node's cards and resources.
+
+    A device that was there before stays the same device. One that has no place any more is retired;
+    if the list has no room for all of those, only the held ones stay in it.
 
     Raises UsageError for each resource whose list the kubelet wouldn't accept, or that leaves a
     card without a device.
@@ -45,7 +73,7 @@ def lay_out(settings: Settings, kubelet_version: Version | None) -> Node:
         own = cards[vendor.vendor.key]
         for offer in vendor.vendor.offers if own else ():
             try:
-                resources.append(_resource(vendor, offer, own, auto))
+                resources.append(_resource(vendor, offer, own, auto, past))
             except UsageError as error:
                 problems += error.problems
     if problems:
@@ -54,29 +82,60 @@ def lay_out(settings: Settings, kubelet_version: Version | None) -> Node:
     return Node(settings.node_name, all_cards, tuple(resources))
 
 
+def release(node: Node, held: Collection[str]) -> Node:
+    """Return the node without the retired devices that nobody holds."""
+    resources = tuple(
+        replace(resource, devices=resource.devices.keep_retired(held))
+        if resource.devices.retired
+        else resource
+        for resource in node.resources
+    )
+    return replace(node, resources=resources)
+
+
 def _resource(
-    settings: VendorSettings, offer: Offer, cards: tuple[Card, ...], auto_factor: int
+    settings: VendorSettings,
+    offer: Offer,
+    cards: tuple[Card, ...],
+    auto_factor: int,
+    past: Past,
 ) -> Resource:
     factor = 1
     if offer.role is Role.MEMORY:
         factor = settings.memory_factor or auto_factor
-    devices = _devices(settings, offer, cards, factor)
     named = settings.names[offer.role]
+    devices = _devices(settings, offer, cards, factor, past.devices.get(named.name))
     resource = Resource(named.name, named.source, offer, settings.vendor, cards, devices, factor)
-    if not fits(resource.list_size()):
+    if not fits(resource.list_size(word=HEALTHY)) and devices.retired and past.held is not None:
+        resource = replace(resource, devices=devices.keep_retired(past.held))
+    size = resource.list_size(word=HEALTHY)
+    if not fits(size):
+        retired = sum(resource.devices.retired.values())
+        remedy = (
+            f"{retired} of them have no place any more, but pods may hold them: take devices away "
+            "first, and add others when those are gone"
+            if retired
+            else _remedy(settings, offer, cards)
+        )
         raise UsageError(
-            f"{resource.name}: {resource.count} devices make a list of {resource.list_size()} "
-            f"bytes; the limit of the kubelet is {MESSAGE_LIMIT}: {_remedy(settings, offer, cards)}"
+            f"{resource.name}: {resource.count + retired} devices make a list of {size} "
+            f"bytes; the limit of the kubelet is {MESSAGE_LIMIT}: {remedy}"
         )
     _check_no_card_is_empty(resource)
     return resource
 
 
 def _devices(
-    settings: VendorSettings, offer: Offer, cards: tuple[Card, ...], factor: int
+    settings: VendorSettings,
+    offer: Offer,
+    cards: tuple[Card, ...],
+    factor: int,
+    before: Devices | None = None,
 ) -> SlotDevices | UnitDevices:
     match offer.role:
         case Role.SLOTS:
+            if isinstance(before, SlotDevices):
+                return before.resized(cards, settings.split)
             return SlotDevices(cards, settings.split)
         case Role.MEMORY:
             counts = {
@@ -86,7 +145,9 @@ def _devices(
             counts = dict.fromkeys(cards, _scaled(100, settings.core_scaling))
         case Role.PERCENTAGE:
             counts = dict.fromkeys(cards, 100)
-    return UnitDevices(UnitIds(offer.heads), counts)
+    if isinstance(before, UnitDevices) and before.heads == offer.heads:
+        return before.resized(counts)
+    return UnitDevices.make(UnitIds(offer.heads), counts)
 
 
 def _remedy(settings: VendorSettings, offer: Offer, cards: tuple[Card, ...]) -> str:

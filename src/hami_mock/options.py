@@ -12,9 +12,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from hami_mock.faults.xid import APPLICATION_ERRORS
 from hami_mock.vendors import VENDORS, Role, Vendor
 
 ENV_PREFIX = "HAMI_MOCK_"
+DEFAULT_CONTROL_SOCKET = "/run/hami-mock/control.sock"
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,12 @@ VERSION = pattern(
     "a Kubernetes version such as 1.36.4 (in a file: in quotes)",
     "VERSION",
 )
+SOCKET = pattern(r"(/.*)?", 'an absolute path, or "" for off', "PATH")
+XIDS = pattern(
+    r"|\d{1,5}(\s*,\s*\d{1,5})*", "numbers with commas, such as 13,31 (in a file: in quotes)", "N,N"
+)
+SWITCH = Kind(bool, "on or off", "on|off")
+SEED = whole(0, 2**31 - 1)
 FOLDER = pattern(r"/.*", "an absolute path", "DIR")
 FILE = pattern(r".+", "a path", "FILE")
 _PORT = r"([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
@@ -107,6 +115,13 @@ class Option:
     help: str
     section: str
     aliases: tuple[str, ...] = ()
+
+    @property
+    def shown_default(self) -> str:
+        """The default as a user would write it; empty if something else decides."""
+        if isinstance(self.default, bool):
+            return "on" if self.default else "off"
+        return "" if self.default is None else str(self.default)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -138,10 +153,43 @@ GENERAL = (
         "General",
     ),
     Option(
+        "control-socket",
+        SOCKET,
+        DEFAULT_CONTROL_SOCKET,
+        "where `hami-mock ctl` finds this agent",
+        "General",
+    ),
+    Option(
+        "pod-resources-socket",
+        SOCKET,
+        "/var/lib/kubelet/pod-resources/kubelet.sock",
+        "where the kubelet says which pod holds which device",
+        "General",
+    ),
+    Option(
+        "kubernetes-events",
+        SWITCH,
+        False,
+        "say what happens as Events of the Node too (needs access to the API server)",
+        "General",
+    ),
+    Option(
         "log-level", choice("debug", "info", "warning", "error"), "info", "how much is logged",
         "General",
     ),
     Option("log-format", choice("text", "json"), "text", "how a line of the log looks", "General"),
+    Option(
+        "scenario", FILE, None, "a scenario to play from the start (see `hami-mock scenario`)",
+        "Faults",
+    ),
+    Option("seed", SEED, None, "the seed of the scenario (else the one in its file)", "Faults"),
+    Option(
+        "ignored-xids",
+        XIDS,
+        ",".join(str(xid) for xid in sorted(APPLICATION_ERRORS)),
+        "Xids that are counted but leave a card healthy",
+        "Faults",
+    ),
 )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from hami_mock.layers import (
     file_layer,
     flag_layer,
     not_allowed,
+    override_layer,
     strongest,
 )
 from hami_mock.options import BY_NAME
@@ -58,17 +59,30 @@ class Settings:
     http_listen: str
     log_level: str
     log_format: str
+    config: str
+    control_socket: str
+    pod_resources_socket: str
+    kubernetes_events: bool
+    scenario: str
+    seed: int | None
+    ignored_xids: frozenset[int]
     kubelet_version: Version | None
     vendors: tuple[VendorSettings, ...]
 
 
-def load(flags: Mapping[str, str]) -> Settings:
+def load(flags: Mapping[str, str], overrides: Mapping[str, str] | None = None) -> Settings:
     """Make the settings from flags (name → value), os.environ and the file that these name.
+
+    `overrides` are stronger than all: what was set while the agent ran.
 
     Raises UsageError with one line for each mistake, in whichever source it is.
     """
     problems: list[str] = []
-    strong = [environment_layer(os.environ, problems), flag_layer(flags, problems)]
+    strong = [
+        environment_layer(os.environ, problems),
+        flag_layer(flags, problems),
+        override_layer(overrides or {}, problems),
+    ]
     path = str(strongest("config", strong) or "")
     file = ConfigFile()
     try:
@@ -112,6 +126,13 @@ def _settings(layers: Sequence[Layer], node_name: str, problems: list[str]) -> S
         http_listen=values["http-listen"],
         log_level=values["log-level"],
         log_format=values["log-format"],
+        config=values["config"] or "",
+        control_socket=values["control-socket"],
+        pod_resources_socket=values["pod-resources-socket"],
+        kubernetes_events=values["kubernetes-events"],
+        scenario=values["scenario"] or "",
+        seed=values["seed"],
+        ignored_xids=frozenset(int(xid) for xid in values["ignored-xids"].split(",") if xid),
         kubelet_version=parse_version(version) if version else None,
         vendors=vendors,
     )

@@ -19,6 +19,12 @@ BASE = len(ALPHABET)
 WIDTHS = (3, 4)
 _DIGITS = {chr(symbol): digit for digit, symbol in enumerate(ALPHABET)}
 
+Numbers = tuple[range, ...]
+"""Numbers as runs: a quarter of a million of them are usually one run for each card."""
+
+_SHORT = 512
+"""Below so many numbers, computing each character is cheaper than cutting it out of a cycle."""
+
 Columns = tuple[bytes, ...]
 """The characters of many IDs of one width: first all first characters, then all second, …"""
 
@@ -27,6 +33,7 @@ class UnitIds:
     """The IDs of one resource: a two-way map between numbers from 0 on and short strings."""
 
     def __init__(self, heads: str) -> None:
+        self.heads = heads
         self._heads = heads.encode("ascii")
         self._head_digits = {head: digit for digit, head in enumerate(heads)}
         self._offsets = {
@@ -65,36 +72,47 @@ class UnitIds:
             return None
         return offset + number
 
-    def columns(self, first: int, count: int) -> Iterator[Columns]:
-        """Yield the IDs of `count` numbers from `first` on, one block for each width in use."""
-        for width in WIDTHS:
-            offset = self._offsets[width]
-            start = max(first, offset) - offset
-            stop = min(first + count, offset + self._count(width)) - offset
-            if start < stop:
-                yield tuple(
-                    _column(self._heads if place == 0 else ALPHABET, width - 1 - place, start, stop)
-                    for place in range(width)
+    def columns(self, numbers: Numbers) -> Iterator[Columns]:
+        """Yield the IDs of numbers, one block for each width in use."""
+        for width, own in self._by_width(numbers):
+            yield tuple(
+                b"".join(
+                    _column(self._heads if place == 0 else ALPHABET, width - 1 - place, run)
+                    for run in own
                 )
+                for place in range(width)
+            )
 
-    def lengths(self, first: int, count: int) -> Iterator[tuple[int, int]]:
+    def lengths(self, numbers: Numbers) -> Iterator[tuple[int, int]]:
         """Yield (width, how many) for the same numbers as `columns`."""
+        for width, own in self._by_width(numbers):
+            yield width, sum(map(len, own))
+
+    def _by_width(self, numbers: Numbers) -> Iterator[tuple[int, list[range]]]:
+        """Yield each width in use with its numbers, counted from the first of that width."""
         for width in WIDTHS:
-            offset = self._offsets[width]
-            many = min(first + count, offset + self._count(width)) - max(first, offset)
-            if many > 0:
-                yield width, many
+            offset, end = self._offsets[width], self._offsets[width] + self._count(width)
+            own = [
+                range(max(run.start, offset) - offset, min(run.stop, end) - offset)
+                for run in numbers
+                if run.start < end and run.stop > offset
+            ]
+            if own:
+                yield width, own
 
     def _count(self, width: int) -> int:
         return int(len(self._heads) * BASE ** (width - 1))
 
 
-def _column(symbols: bytes, power: int, start: int, stop: int) -> bytes:
-    """Return one place's characters of the numbers from start up to stop."""
-    cycle = _cycle(symbols, BASE**power)
-    skipped = start // len(cycle) * len(cycle)
-    cycles = -(-(stop - skipped) // len(cycle))
-    return (cycle * cycles)[start - skipped : stop - skipped]
+def _column(symbols: bytes, power: int, run: range) -> bytes:
+    """Return one place's characters of the numbers of a run."""
+    step = BASE**power
+    if len(run) < _SHORT:
+        return bytes([symbols[number // step % len(symbols)] for number in run])
+    cycle = _cycle(symbols, step)
+    skipped = run.start // len(cycle) * len(cycle)
+    cycles = -(-(run.stop - skipped) // len(cycle))
+    return (cycle * cycles)[run.start - skipped : run.stop - skipped]
 
 
 @lru_cache(maxsize=16)

@@ -70,6 +70,29 @@ def read_allocate_request(payload: bytes) -> list[list[str]]:
     return [_read_ids(container) for number, container in _fields(payload) if number == 1]
 
 
+def read_pod_resources(payload: bytes) -> Iterator[tuple[str, str, str, dict[str, list[str]]]]:
+    """Yield namespace, pod, container and its device IDs by resource of a ListPodResourcesResponse.
+
+    The kubelet writes one record for each device, a quarter of a million on a full node.
+    """
+    for number, pod in _fields(payload):
+        if number != 1:
+            continue
+        containers = [value for field, value in _fields(pod) if field == 3]
+        texts = {field: value.decode() for field, value in _fields(pod) if field in (1, 2)}
+        for container in containers:
+            name = ""
+            devices: dict[str, list[str]] = {}
+            for field, value in _fields(container):
+                if field == 1:
+                    name = value.decode()
+                elif field == 2:
+                    inner = list(_fields(value))
+                    resource = next((v.decode() for n, v in inner if n == 1), "")
+                    devices.setdefault(resource, []).extend(v.decode() for n, v in inner if n == 2)
+            yield texts.get(2, ""), texts.get(1, ""), name, devices
+
+
 def _read_ids(container: bytes) -> list[str]:
     """Return the strings of field 1."""
     if _is_evenly_spaced(container):

@@ -15,6 +15,7 @@ from typing import Any
 from anyio.from_thread import start_blocking_portal
 
 from hami_mock import app
+from hami_mock.faults.actions import Action, perform
 from hami_mock.layout import lay_out
 from hami_mock.settings import load
 
@@ -90,7 +91,8 @@ class AgentThread:
             for card in self.agent.node.cards
             if card.vendor.key == vendor and card.index == index
         )
-        self._portal.call(lambda: self.agent.state.set_health(uuid, healthy=healthy))
+        action = Action("recover" if healthy else "fail", (uuid,))
+        self._portal.call(perform, action, self.agent.state)
         return uuid
 
 

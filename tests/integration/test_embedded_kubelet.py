@@ -13,6 +13,7 @@ from hami_mock import app
 from hami_mock._proto.v1beta1 import RegisterRequest
 from hami_mock.deviceplugin.lifecycle import register
 from hami_mock.errors import KubeletAbsent, Refused
+from hami_mock.faults.actions import Action, perform
 from hami_mock.kubelet.embedded import EmbeddedKubelet, Insufficient
 from hami_mock.layout import lay_out
 from hami_mock.settings import load
@@ -60,7 +61,7 @@ async def test_admits_until_a_resource_runs_out_and_takes_back(socket_folder: Pa
 async def test_an_unhealthy_card_leaves_allocatable_and_capacity_stays(socket_folder: Path) -> None:
     async with node(socket_folder, nvidia_memory="100") as (kubelet, agent):
         devices = kubelet.devices["nvidia.com/gpumem"]
-        agent.state.set_health(agent.node.cards[0].uuid, healthy=False)
+        perform(Action("fail", ("nvidia/0",)), agent.state)
         await kubelet.wait_until(lambda: devices.allocatable == 100)
         assert devices.capacity == 200
 

@@ -34,7 +34,8 @@ def test_all_eight_resources_register_with_the_counts_of_the_flags(kubelet: Grpc
             if r.options.get_preferred_allocation_available
         }
         assert preferring == {"nvidia.com/gpu", "cambricon.com/vmlu", "iluvatar.ai/vgpu"}
-        assert not any(r.options.pre_start_required for r in kubelet.registrations)
+        prepared = {r.resource for r in kubelet.registrations if r.options.pre_start_required}
+        assert prepared == preferring
         assert set(endpoints(kubelet)) == set(sockets(kubelet.folder))
 
 

@@ -13,6 +13,7 @@ from hami_mock.concurrency import Backoff
 from hami_mock.deviceplugin import lifecycle
 from hami_mock.deviceplugin.lifecycle import Phase
 from hami_mock.deviceplugin.server import serve
+from hami_mock.faults.actions import Action, perform
 from hami_mock.kubelet import embedded
 from hami_mock.kubelet.embedded import DeviceSet, EmbeddedKubelet
 from hami_mock.layout import lay_out
@@ -107,7 +108,7 @@ async def test_a_list_that_ended_late_is_no_failure_and_one_that_ended_early_is(
         )
         # From now on this kubelet takes every list for too large, and ends its stream.
         monkeypatch.setattr(embedded, "fits", lambda size: False)
-        agent.state.set_health(agent.node.cards[0].uuid, healthy=False)
+        perform(Action("fail", ("nvidia/0",)), agent.state)
         await wait_until(lambda: plugin.counters.registrations >= 2)
         assert plugin.counters.registration_errors >= errors
         assert errors or plugin.counters.registration_errors == 0

@@ -27,7 +27,7 @@ def anyio_backend() -> str:
 
 def make_service() -> DevicePluginService:
     node = lay_out(load({}), None)
-    return DevicePluginService(node.resources[0], NodeState(node.cards), ResourceCounters())
+    return DevicePluginService(node.resources[0], NodeState(node), ResourceCounters())
 
 
 async def is_closed_by_peer(connection: socket.socket) -> bool:

@@ -8,10 +8,11 @@ from types import ModuleType
 import pytest
 
 from hami_mock import catalog
+from hami_mock.devices import SlotDevices, UnitDevices
 from hami_mock.errors import UsageError
 from hami_mock.inventory import Card, CardGroup, make_cards
 from hami_mock.layout import Node, lay_out
-from hami_mock.resources import Resource, SlotDevices, UnitDevices
+from hami_mock.resources import Resource
 from hami_mock.settings import VendorSettings, load
 from hami_mock.unit_ids import UnitIds
 from hami_mock.vendors import NVIDIA, Offer, Role, Vendor
@@ -55,7 +56,7 @@ def unit_resource(counts: Sequence[int], role: Role = Role.MEMORY) -> Resource:
     """A resource of NVIDIA units, with so many on each card."""
     of = cards(len(counts))
     offer = offer_of(NVIDIA, role)
-    devices = UnitDevices(UnitIds(offer.heads), dict(zip(of, counts, strict=True)))
+    devices = UnitDevices.make(UnitIds(offer.heads), dict(zip(of, counts, strict=True)))
     return Resource(offer.name, f"--{offer.flag}", offer, NVIDIA, of, devices)
 
 

@@ -3,7 +3,7 @@ import logging
 import anyio
 import pytest
 
-from hami_mock import app
+from hami_mock import app, configuration
 from hami_mock.cluster import api
 from hami_mock.kubelet_rules import Version
 from hami_mock.settings import load
@@ -27,7 +27,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def planned(**flags: str) -> tuple[int, Version | None]:
     """The factor of gpumem, and the version that it was chosen for."""
     values = {name.replace("_", "-"): value for name, value in flags.items()}
-    node, version = anyio.run(app.plan, load({"node-name": "node-a", **values}))
+    node, version = anyio.run(configuration.plan, load({"node-name": "node-a", **values}))
     return resource_named(node, "nvidia.com/gpumem").factor, version
 
 
@@ -55,7 +55,7 @@ def test_without_an_api_server_auto_reckons_with_the_newest(
 
 def announced(caplog: pytest.LogCaptureFixture, **flags: str) -> list[tuple[str, str]]:
     settings = load({name.replace("_", "-"): value for name, value in flags.items()})
-    node, version = anyio.run(app.plan, settings)
+    node, version = anyio.run(configuration.plan, settings)
     with caplog.at_level(logging.INFO):
         app._announce(settings, node, version)
     return [(record.levelname, record.getMessage()) for record in caplog.records]

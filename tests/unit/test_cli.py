@@ -22,7 +22,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
     """The settings that the agent would have been started with."""
     found: list[Settings] = []
 
-    async def run(settings: Settings) -> None:
+    async def run(settings: Settings, flags: dict[str, str]) -> None:
         found.append(settings)
 
     monkeypatch.setattr(app, "run", run)
@@ -30,7 +30,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
 
 
 def fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
-    async def run(settings: Settings) -> None:
+    async def run(settings: Settings, flags: dict[str, str]) -> None:
         raise error
 
     monkeypatch.setattr(app, "run", run)

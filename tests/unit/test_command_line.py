@@ -27,8 +27,8 @@ def test_every_flag_is_in_the_help_with_its_default(option: Option) -> None:
     text = " ".join(Parser("run", "do it", with_options=True).format_help().split())
     assert f"--{option.name} " in text
     assert option.help in text
-    if option.default is not None:
-        assert f"{option.help} [{option.default}]" in text
+    if option.shown_default:
+        assert f"{option.help} [{option.shown_default}]" in text
 
 
 def test_no_flag_is_no_value() -> None:

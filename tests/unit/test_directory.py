@@ -7,8 +7,9 @@ import anyio
 import pytest
 
 from hami_mock.deviceplugin import directory
-from hami_mock.deviceplugin.directory import SocketDirectory, identity
+from hami_mock.deviceplugin.directory import SocketDirectory
 from hami_mock.errors import StartError
+from hami_mock.folder_watch import identity
 
 
 def test_a_folder_that_can_not_be_read_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:

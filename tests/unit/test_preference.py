@@ -21,8 +21,9 @@ def slot(resource: Resource, card: int, number: int = 0) -> str:
 
 
 def cards_used(resource: Resource, chosen: list[str]) -> Counter[int]:
+    indexes = {card.uuid: card.index for card in resource.cards}
     found = [resource.devices.card_of(id_) for id_ in chosen]
-    return Counter(card.index for card in found if card is not None)
+    return Counter(indexes[uuid] for uuid in found if uuid is not None)
 
 
 def linked(*links: set[int], count: int, split: int = 4) -> Resource:

@@ -1,5 +1,4 @@
 import json
-from collections.abc import Iterable
 from pathlib import Path
 
 import anyio
@@ -7,27 +6,28 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from hami_mock import __version__
-from hami_mock.deviceplugin.directory import SocketDirectory
-from hami_mock.deviceplugin.lifecycle import Phase, PluginLifecycle
+from hami_mock.app import Agent
+from hami_mock.deviceplugin.lifecycle import Phase
 from hami_mock.errors import StartError
-from hami_mock.state import NodeState
+from hami_mock.faults.actions import Action, perform
+from hami_mock.layout import lay_out
+from hami_mock.settings import load
 from hami_mock.telemetry.counters import BUCKETS, Histogram
 from hami_mock.telemetry.http import Answer, _respond, agent_routes, readiness, serve_http
 from hami_mock.telemetry.metrics import CONTENT_TYPE, NodeCollector, render
-from tests.unit.builders import laid_out
+from tests.unit.builders import NODE
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
-def make_agent(folder: Path) -> tuple[NodeState, list[PluginLifecycle]]:
-    node = laid_out()
-    state = NodeState(node.cards)
-    directory = SocketDirectory(str(folder))
-    return state, [PluginLifecycle(resource, state, directory) for resource in node.resources]
+def make_agent(folder: Path) -> Agent:
+    settings = load({"socket-dir": str(folder), "node-name": NODE})
+    return Agent(settings, lay_out(settings, None))
 
 
-def samples(state: NodeState, plugins: list[PluginLifecycle]) -> Samples:
-    text = render(NodeCollector(state, plugins)).decode()
+def samples(agent: Agent) -> Samples:
+    collector = NodeCollector(agent.state, agent.plugins, agent.configuration)
+    text = render(collector).decode()
     return {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value
         for family in text_string_to_metric_families(text)
@@ -56,11 +56,11 @@ def test_two_histograms_share_nothing() -> None:
     assert second.counts == [0] * len(BUCKETS)
 
 
-def test_devices_are_counted_by_resource_and_health(tmp_path: Path) -> None:
-    state, plugins = make_agent(tmp_path)
-    nvidia = plugins[0].resource.cards[1]
-    state.set_health(nvidia.uuid, healthy=False)
-    found = samples(state, plugins)
+def test_devices_are_counted_by_resource_and_health(socket_folder: Path) -> None:
+    agent = make_agent(socket_folder)
+    nvidia = agent.plugins[0].resource.cards[1]
+    perform(Action("fail", (nvidia.uuid,)), agent.state)
+    found = samples(agent)
 
     def devices(resource: str) -> tuple[float, float]:
         return (
@@ -74,9 +74,9 @@ def test_devices_are_counted_by_resource_and_health(tmp_path: Path) -> None:
     assert devices("huawei.com/Ascend910-memory") == (131072, 0)
 
 
-def test_every_counter_is_a_metric_of_its_resource(tmp_path: Path) -> None:
-    state, plugins = make_agent(tmp_path)
-    counters = plugins[0].counters
+def test_every_counter_is_a_metric_of_its_resource(socket_folder: Path) -> None:
+    agent = make_agent(socket_folder)
+    counters = agent.plugins[0].counters
     counters.registrations = 2
     counters.registration_errors = 3
     counters.lists = 5
@@ -84,7 +84,7 @@ def test_every_counter_is_a_metric_of_its_resource(tmp_path: Path) -> None:
     counters.allocations = 11
     counters.allocation_errors = 13
     counters.allocated_devices = 17
-    found = samples(state, plugins)
+    found = samples(agent)
     names = ("registrations", "registration_errors", "lists", "list_bytes", "allocations",
              "allocation_errors", "allocated_devices")  # fmt: skip
     values = [of(found, f"hami_mock_{n}_total", resource="nvidia.com/gpu") for n in names]
@@ -92,11 +92,11 @@ def test_every_counter_is_a_metric_of_its_resource(tmp_path: Path) -> None:
     assert {of(found, f"hami_mock_{n}_total", resource="nvidia.com/gpucores") for n in names} == {0}
 
 
-def test_the_latency_of_allocations_is_a_histogram(tmp_path: Path) -> None:
-    state, plugins = make_agent(tmp_path)
-    plugins[0].counters.allocation_seconds.observe(0.003)
-    plugins[0].counters.allocation_seconds.observe(60)
-    found = samples(state, plugins)
+def test_the_latency_of_allocations_is_a_histogram(socket_folder: Path) -> None:
+    agent = make_agent(socket_folder)
+    agent.plugins[0].counters.allocation_seconds.observe(0.003)
+    agent.plugins[0].counters.allocation_seconds.observe(60)
+    found = samples(agent)
     name, resource = "hami_mock_allocation_seconds", "nvidia.com/gpu"
     buckets = [
         of(found, f"{name}_bucket", resource=resource, le=le) for le in ("0.001", "0.005", "+Inf")
@@ -106,29 +106,28 @@ def test_the_latency_of_allocations_is_a_histogram(tmp_path: Path) -> None:
     assert of(found, f"{name}_sum", resource=resource) == pytest.approx(60.003)
 
 
-def test_watched_resources_and_the_version_are_metrics(tmp_path: Path) -> None:
-    state, plugins = make_agent(tmp_path)
-    plugins[0].phase = Phase.WATCHED
-    found = samples(state, plugins)
+def test_watched_resources_and_the_version_are_metrics(socket_folder: Path) -> None:
+    agent = make_agent(socket_folder)
+    agent.plugins[0].phase = Phase.WATCHED
+    found = samples(agent)
     assert of(found, "hami_mock_watched", resource="nvidia.com/gpu") == 1
     assert of(found, "hami_mock_watched", resource="nvidia.com/gpucores") == 0
     assert of(found, "hami_mock_info", version=__version__) == 1
 
 
-def ready_with(plugins: Iterable[PluginLifecycle], phase: Phase) -> Answer:
-    everything = list(plugins)
-    for plugin in everything:
+def ready_with(agent: Agent, phase: Phase) -> Answer:
+    for plugin in agent.plugins:
         plugin.phase, plugin.reason = Phase.WATCHED, ""
-    everything[0].phase, everything[0].reason = phase, "because"
-    return readiness(everything)
+    agent.plugins[0].phase, agent.plugins[0].reason = phase, "because"
+    return readiness(agent.plugins, agent.configuration)
 
 
 @pytest.mark.parametrize("phase", [p for p in Phase if p is not Phase.WATCHED])
 def test_one_resource_that_is_not_watched_makes_the_agent_unready(
-    tmp_path: Path, phase: Phase
+    socket_folder: Path, phase: Phase
 ) -> None:
-    _, plugins = make_agent(tmp_path)
-    answer = ready_with(plugins, phase)
+    agent = make_agent(socket_folder)
+    answer = ready_with(agent, phase)
     body = json.loads(answer.body)
     assert answer.status == 503
     assert body["ready"] is False
@@ -136,22 +135,60 @@ def test_one_resource_that_is_not_watched_makes_the_agent_unready(
     assert body["resources"]["nvidia.com/gpucores"]["phase"] == "watched"
 
 
-def test_the_agent_is_ready_when_all_are_watched(tmp_path: Path) -> None:
-    _, plugins = make_agent(tmp_path)
-    answer = ready_with(plugins, Phase.WATCHED)
+def test_the_agent_is_ready_when_all_are_watched(socket_folder: Path) -> None:
+    agent = make_agent(socket_folder)
+    answer = ready_with(agent, Phase.WATCHED)
     assert (answer.status, json.loads(answer.body)["ready"]) == (200, True)
     assert len(json.loads(answer.body)["resources"]) == 8
 
 
-def test_an_agent_without_resources_is_ready() -> None:
-    assert readiness([]).status == 200
+def test_an_agent_without_resources_is_ready(socket_folder: Path) -> None:
+    assert readiness([], make_agent(socket_folder).configuration).status == 200
+
+
+def test_a_configuration_with_an_error_shows_and_the_agent_stays_ready(socket_folder: Path) -> None:
+    agent = make_agent(socket_folder)
+    assert of(samples(agent), "hami_mock_configuration_error") == 0
+    agent.configuration.error = ("nvidia-cards: 'x' is not allowed",)
+    answer = ready_with(agent, Phase.WATCHED)
+    assert answer.status == 200
+    assert json.loads(answer.body)["configuration"]["error"] == list(agent.configuration.error)
+    assert of(samples(agent), "hami_mock_configuration_error") == 1
+
+
+def test_cards_faults_events_and_xids_are_metrics(socket_folder: Path) -> None:
+    agent = make_agent(socket_folder)
+    perform(Action("fail", ("nvidia/1",), xid=79), agent.state)
+    perform(Action("fail", ("nvidia",), xid=31), agent.state)
+    perform(Action("lose", ("mlu/0",)), agent.state)
+    perform(Action("degrade", ("nvidia/0",), reason="thermal"), agent.state)
+    found = samples(agent)
+
+    def card(name: str, figure: str) -> float:
+        (known,) = (c for c in agent.node.cards if c.name == name)
+        labels = {"card": name, "uuid": known.uuid, "model": known.model.name}
+        return of(found, f"hami_mock_card_{figure}", **labels)
+
+    healthy = {name: card(name, "healthy") for name in ("nvidia/0", "nvidia/1", "mlu/0", "mlu/1")}
+    assert healthy == {"nvidia/0": 1, "nvidia/1": 0, "mlu/0": 0, "mlu/1": 1}
+    assert (card("nvidia/0", "degraded"), card("nvidia/1", "degraded")) == (1, 0)
+    first, second = (c.uuid for c in agent.node.cards[:2])
+    assert of(found, "hami_mock_xids_total", card="nvidia/1", uuid=second, xid="79") == 1
+    assert of(found, "hami_mock_xids_total", card="nvidia/0", uuid=first, xid="31") == 1
+    assert of(found, "hami_mock_faults", effect="unhealthy") == 1
+    assert of(found, "hami_mock_faults", effect="lost") == 1
+    assert of(found, "hami_mock_faults", effect="down") == 0
+    assert of(found, "hami_mock_events_total", kind="Xid") == 3
+    assert of(found, "hami_mock_events_total", kind="CardLost") == 1
+    lost = of(found, "hami_mock_devices", resource="cambricon.com/vmlu", health="lost")
+    assert lost == 10
 
 
 def respond(request: str, folder: Path) -> tuple[str, dict[str, str], str]:
     """The status line, the headers and the body."""
-    answer = _respond(
-        f"{request}\r\nHost: x\r\n\r\n".encode("latin-1"), agent_routes(*make_agent(folder))
-    )
+    agent = make_agent(folder)
+    routes = agent_routes(agent.state, agent.plugins, agent.configuration)
+    answer = _respond(f"{request}\r\nHost: x\r\n\r\n".encode("latin-1"), routes)
     head, _, body = answer.decode().partition("\r\n\r\n")
     status, *lines = head.split("\r\n")
     return status, dict(line.split(": ", 1) for line in lines), body
@@ -174,8 +211,8 @@ def respond(request: str, folder: Path) -> tuple[str, dict[str, str], str]:
         ("GET", "404 Not Found", "text/plain; charset=utf-8"),
     ],
 )
-def test_requests_are_answered(tmp_path: Path, request_line: str, status: str, kind: str) -> None:
-    first, headers, body = respond(request_line, tmp_path)
+def test_requests_are_answered(socket_folder: Path, request_line: str, status: str, kind: str) -> None:
+    first, headers, body = respond(request_line, socket_folder)
     assert first == f"HTTP/1.1 {status}"
     assert headers == {
         "Content-Type": kind,
@@ -186,16 +223,16 @@ def test_requests_are_answered(tmp_path: Path, request_line: str, status: str, k
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics", "/nothing"])
-def test_head_is_get_without_the_body(tmp_path: Path, path: str) -> None:
-    get = respond(f"GET {path} HTTP/1.1", tmp_path)
-    head = respond(f"HEAD {path} HTTP/1.1", tmp_path)
+def test_head_is_get_without_the_body(socket_folder: Path, path: str) -> None:
+    get = respond(f"GET {path} HTTP/1.1", socket_folder)
+    head = respond(f"HEAD {path} HTTP/1.1", socket_folder)
     assert head[2] == ""
     assert (head[0], head[1]["Content-Type"]) == (get[0], get[1]["Content-Type"])
     assert int(head[1]["Content-Length"]) > 0
 
 
-def test_an_unknown_path_is_told_the_known_ones(tmp_path: Path) -> None:
-    assert respond("GET /x HTTP/1.1", tmp_path)[2] == "try /healthz /readyz /metrics\n"
+def test_an_unknown_path_is_told_the_known_ones(socket_folder: Path) -> None:
+    assert respond("GET /x HTTP/1.1", socket_folder)[2] == "try /healthz /readyz /metrics\n"
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:0", ":0", "localhost:0"])

@@ -75,19 +75,21 @@ def test_an_id_of_one_resource_is_foreign_to_all_others(
 def test_columns_hold_the_ids_that_encode_gives(heads: str, span: tuple[int, int]) -> None:
     ids = UnitIds(heads)
     first, count = span
-    found = [id_ for block in ids.columns(first, count) for id_ in as_strings(block)]
-    assert found == [ids.encode(number) for number in range(first, first + count)]
+    numbers = range(first, first + count)
+    found = [id_ for block in ids.columns((numbers,)) for id_ in as_strings(block)]
+    assert found == [ids.encode(number) for number in numbers]
 
 
 @given(heads=st.sampled_from(["@", "xy"]), span=ranges)
 def test_lengths_agree_with_columns(heads: str, span: tuple[int, int]) -> None:
     ids = UnitIds(heads)
-    blocks = [(len(block), len(block[0])) for block in ids.columns(*span)]
-    assert list(ids.lengths(*span)) == blocks
+    numbers = (range(span[0], sum(span)),)
+    blocks = [(len(block), len(block[0])) for block in ids.columns(numbers)]
+    assert list(ids.lengths(numbers)) == blocks
 
 
 def test_columns_over_the_border_come_in_two_widths() -> None:
-    assert [len(block) for block in UnitIds("@").columns(SHORT - 1, 2)] == [3, 4]
+    assert [len(block) for block in UnitIds("@").columns((range(SHORT - 1, SHORT + 1),))] == [3, 4]
 
 
 def test_the_last_number_has_an_id_and_the_next_one_none() -> None:
@@ -123,4 +125,4 @@ def test_heads_are_of_the_alphabet_and_none_is_there_twice(offer: Offer) -> None
 )
 def test_a_full_memory_list_needs_three_characters_only(offer: Offer) -> None:
     ids = UnitIds(offer.heads)
-    assert list(ids.lengths(0, 262_144)) == [(3, 262_144)]
+    assert list(ids.lengths((range(262_144),))) == [(3, 262_144)]

@@ -70,7 +70,7 @@ def test_columns_are_written_as_one_device_after_the_other(ids: list[str], healt
 
 def test_google_reads_a_full_list_of_columns(google_messages: ModuleType) -> None:
     ids = UnitIds("@#")
-    payload = b"".join(wire.devices(block, wire.HEALTHY) for block in ids.columns(0, 20_000))
+    payload = b"".join(wire.devices(block, wire.HEALTHY) for block in ids.columns((range(20_000),)))
     found = [device.device_id for device in seen_by_google(google_messages, payload)]
     assert found == [ids.encode(number) for number in range(20_000)]
 

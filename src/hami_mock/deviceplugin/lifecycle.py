@@ -13,10 +13,12 @@ from grpclib.exceptions import GRPCError, StreamTerminatedError
 
 from hami_mock._proto.v1beta1 import RegisterRequest, RegistrationStub
 from hami_mock.concurrency import Backoff, first_of
-from hami_mock.deviceplugin.directory import Identity, SocketDirectory, identity
+from hami_mock.deviceplugin.directory import SocketDirectory
 from hami_mock.deviceplugin.server import serve
 from hami_mock.deviceplugin.service import DevicePluginService
 from hami_mock.errors import KubeletAbsent, KubeletError, Refused
+from hami_mock.faults.fault import Effect
+from hami_mock.folder_watch import Identity, identity
 from hami_mock.resources import Resource
 from hami_mock.state import NodeState
 from hami_mock.telemetry.counters import ResourceCounters
@@ -56,7 +58,8 @@ class PluginLifecycle:
         directory: SocketDirectory,
         backoff: Backoff | None = None,
     ) -> None:
-        self.resource = resource
+        self._at_first = resource
+        self.offer = resource.offer
         self.counters = ResourceCounters()
         self.phase = Phase.WAITING
         self.reason = "not tried yet"
@@ -64,11 +67,17 @@ class PluginLifecycle:
         self._directory = directory
         self._backoff = backoff or Backoff()
 
+    @property
+    def resource(self) -> Resource:
+        """The resource as it is now."""
+        return self._state.current(self._at_first)
+
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Keep the resource registered until cancelled."""
         task_status.started()
         try:
             while True:
+                await self._while_down()
                 kubelet = await self._find_kubelet()
                 try:
                     ended = await self._serve_and_register(kubelet)
@@ -81,6 +90,12 @@ class PluginLifecycle:
         finally:
             self.phase = Phase.STOPPED
 
+    async def _while_down(self) -> None:
+        """Wait for as long as the resource is down on command."""
+        if self._has(Effect.DOWN):
+            self._set(Phase.WAITING, "down on command")
+            await self._state.wait_until(lambda: not self._has(Effect.DOWN))
+
     async def _find_kubelet(self) -> Identity:
         """Wait for the kubelet's socket."""
         socket = self._directory.kubelet_socket
@@ -91,10 +106,16 @@ class PluginLifecycle:
         return found
 
     async def _pause(self, kubelet: Identity) -> None:
-        """Wait before the next try, but no longer than until another kubelet is there."""
+        """Wait before the next try, but no longer than until the reason for it may be gone."""
+        waits = [lambda: self._directory.wait_until(lambda: not self._is_current(kubelet))]
+        if self._has(Effect.REFUSED):
+            waits.append(lambda: self._state.wait_until(lambda: not self._has(Effect.REFUSED)))
         with anyio.move_on_after(self._backoff.next()):
-            await self._directory.wait_until(lambda: not self._is_current(kubelet))
+            await first_of(*waits)
             self._backoff.reset()
+
+    def _has(self, effect: Effect) -> bool:
+        return self._state.has(self.resource.name, effect)
 
     def _is_current(self, kubelet: Identity) -> bool:
         return identity(self._directory.kubelet_socket) == kubelet
@@ -104,6 +125,8 @@ class PluginLifecycle:
 
         Raises KubeletError if the kubelet didn't take it for long, OSError if we can't serve.
         """
+        if self._has(Effect.REFUSED):
+            raise Refused("registration refused on command")
         # A fresh name each time: the kubelet may still hold a connection to the last one.
         path = self._directory.path / socket_name(self.resource.name)
         service = DevicePluginService(self.resource, self._state, self.counters)
@@ -129,7 +152,15 @@ class PluginLifecycle:
         def lost_sockets() -> bool:
             return identity(path) is None or not self._is_current(kubelet)
 
-        await first_of(service.abandoned.wait, lambda: self._directory.wait_until(lost_sockets))
+        await first_of(
+            service.abandoned.wait,
+            lambda: self._directory.wait_until(lost_sockets),
+            lambda: self._state.wait_until(lambda: self._has(Effect.DOWN)),
+        )
+        if self._has(Effect.DOWN):
+            return "down on command"
+        if service.dropped:
+            return "the list was dropped on command"
         if not self._is_current(kubelet):
             return "the kubelet restarted"
         return "our socket vanished" if identity(path) is None else _LIST_ENDED

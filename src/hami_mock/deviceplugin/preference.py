@@ -39,12 +39,13 @@ def prefer(
 
 def _free_slots(resource: Resource, available: Iterable[str]) -> dict[Card, list[str]]:
     """Return the free slots of each card, highest number first (so that pop takes the lowest)."""
+    cards = {card.uuid: card for card in resource.cards}
     slots: dict[Card, list[str]] = defaultdict(list)
     for device_id in available:
-        card = resource.devices.card_of(device_id)
-        if card is None:
+        uuid = resource.devices.card_of(device_id)
+        if uuid not in cards:
             raise DeviceError(f"{resource.name}: there is no device {device_id!r}")
-        slots[card].append(device_id)
+        slots[cards[uuid]].append(device_id)
     return {
         card: sorted(ids, key=lambda slot: int(slot.rpartition("-")[2]), reverse=True)
         for card, ids in slots.items()

@@ -28,6 +28,7 @@ from hami_mock.concurrency import first_of
 from hami_mock.deviceplugin.preference import prefer
 from hami_mock.deviceplugin.server import EncodedList
 from hami_mock.errors import DeviceError, UnhealthyDevice
+from hami_mock.faults.fault import Call, Effect, Fault
 from hami_mock.inventory import Card
 from hami_mock.resources import Resource
 from hami_mock.state import NodeState
@@ -46,7 +47,7 @@ class DevicePluginService(DevicePluginBase):
     """One resource's device plugin, for the length of one registration."""
 
     def __init__(self, resource: Resource, state: NodeState, counters: ResourceCounters) -> None:
-        self._resource = resource
+        self._at_first = resource
         self._state = state
         self._counters = counters
         self._streams = 0
@@ -55,6 +56,12 @@ class DevicePluginService(DevicePluginBase):
         """Set when a stream has got its first list."""
         self.abandoned = anyio.Event()
         """Set when the last stream has ended."""
+        self.dropped = False
+        """Whether a stream was broken off on command."""
+
+    @property
+    def _resource(self) -> Resource:
+        return self._state.current(self._at_first)
 
     def end_streams(self) -> None:
         """Let all streams end."""
@@ -64,9 +71,13 @@ class DevicePluginService(DevicePluginBase):
         """Say which of the optional calls the kubelet should make.
 
         Preferences are for slots alone: the request carries every free ID, and a preference among
-        a quarter of a million equal units is worth nothing.
+        a quarter of a million equal units is worth nothing. PreStartContainer is there to be slow
+        or to fail on command; slots are enough for that.
         """
-        return DevicePluginOptions(get_preferred_allocation_available=self._resource.has_slots)
+        has_slots = self._resource.has_slots
+        return DevicePluginOptions(
+            pre_start_required=has_slots, get_preferred_allocation_available=has_slots
+        )
 
     async def get_preferred_allocation(
         self, message: PreferredAllocationRequest
@@ -94,6 +105,7 @@ class DevicePluginService(DevicePluginBase):
         started = time.perf_counter()
         requests = [request.device_ids for request in message.container_requests]
         try:
+            await self._suffer(Call.ALLOCATE)
             with _as_grpc_errors():
                 responses = [await self._allocate(device_ids) for device_ids in requests]
         except GRPCError:
@@ -108,8 +120,9 @@ class DevicePluginService(DevicePluginBase):
         self, message: PreStartContainerRequest
     ) -> PreStartContainerResponse:
         """Check the devices; there is nothing to prepare."""
+        await self._suffer(Call.PRESTART)
         with _as_grpc_errors():
-            self._resource.cards_of(message.device_ids, self._state.unhealthy)
+            self._resource.cards_of(message.device_ids, self._out_of_order)
         return PreStartContainerResponse()
 
     def __mapping__(self) -> dict[str, Handler]:
@@ -128,14 +141,21 @@ class DevicePluginService(DevicePluginBase):
         """Send the list now, and again whenever it has changed."""
         await stream.recv_message()
         self._streams += 1
+        drops = self._drops
         try:
-            sent: frozenset[str] | None = None
+            sent: object = None
             while not self._ending.is_set():
                 change = self._state.next_change()
-                unhealthy = self._own(self._state.unhealthy)
-                if unhealthy != sent:
-                    await self._send_list(stream, unhealthy)
-                    sent = unhealthy
+                if self._drops != drops:
+                    self.dropped = True
+                    raise GRPCError(Status.UNAVAILABLE, "the list was dropped on command")
+                resource = self._resource
+                own = {card.uuid for card in resource.cards}
+                unhealthy, lost = self._state.unhealthy & own, self._state.lost & own
+                shown = (resource.devices.key, unhealthy, lost)
+                if shown != sent:
+                    await self._send_list(stream, resource.encode_list(unhealthy, lost))
+                    sent = shown
                 await first_of(change.wait, self._ending.wait)
         finally:
             self._streams -= 1
@@ -143,22 +163,39 @@ class DevicePluginService(DevicePluginBase):
                 self.abandoned.set()
 
     async def _send_list(
-        self, stream: "Stream[Empty, ListAndWatchResponse]", unhealthy: frozenset[str]
+        self, stream: "Stream[Empty, ListAndWatchResponse]", payload: bytes
     ) -> None:
-        payload = self._resource.encode_list(unhealthy)
         await stream.send_message(EncodedList(payload))
         self._counters.lists += 1
         self._counters.list_bytes += len(payload)
         self.watched.set()
 
-    def _own(self, unhealthy: frozenset[str]) -> frozenset[str]:
-        return unhealthy.intersection(card.uuid for card in self._resource.cards)
+    @property
+    def _drops(self) -> int:
+        return self._state.drops[self._at_first.name]
+
+    @property
+    def _out_of_order(self) -> frozenset[str]:
+        return self._state.unhealthy | self._state.lost
+
+    async def _suffer(self, call: Call) -> None:
+        """Be late, or fail, as the faults of that call will have it."""
+        for fault in self._state.faults_of(self._at_first.name, call):
+
+            def is_over(fault: Fault = fault) -> bool:
+                return fault not in self._state.faults
+
+            if fault.seconds:
+                with anyio.move_on_after(fault.seconds):
+                    await self._state.wait_until(is_over)
+            if fault.effect is not Effect.SLOW and not is_over():
+                raise GRPCError(Status.UNAVAILABLE, f"{self._at_first.name}: {fault.text}")
 
     async def _allocate(self, device_ids: Sequence[str]) -> ContainerAllocateResponse:
         cards: set[Card] = set()
         for start in range(0, len(device_ids), _AT_ONCE):
             some = device_ids[start : start + _AT_ONCE]
-            cards.update(self._resource.cards_of(some, self._state.unhealthy))
+            cards.update(self._resource.cards_of(some, self._out_of_order))
             await anyio.lowlevel.checkpoint()
         if not self._resource.has_slots:
             return ContainerAllocateResponse()

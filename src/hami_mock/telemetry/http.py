@@ -15,6 +15,7 @@ from http import HTTPStatus
 
 import anyio
 
+from hami_mock.configuration import Configuration
 from hami_mock.deviceplugin.lifecycle import Phase, PluginLifecycle
 from hami_mock.errors import StartError
 from hami_mock.state import NodeState
@@ -36,23 +37,29 @@ class Answer:
 Routes = Mapping[str, Callable[[], Answer]]
 
 
-def agent_routes(state: NodeState, plugins: Sequence[PluginLifecycle]) -> Routes:
+def agent_routes(
+    state: NodeState, plugins: Sequence[PluginLifecycle], configuration: Configuration
+) -> Routes:
     """Return the paths that an agent answers."""
-    collector = NodeCollector(state, plugins)
+    collector = NodeCollector(state, plugins, configuration)
     return {
         "/healthz": lambda: Answer(b"ok\n"),
-        "/readyz": lambda: readiness(plugins),
+        "/readyz": lambda: readiness(plugins, configuration),
         "/metrics": lambda: Answer(render(collector), content_type=CONTENT_TYPE),
     }
 
 
-def readiness(plugins: Sequence[PluginLifecycle]) -> Answer:
-    """Return 200 if the kubelet watches every resource, else 503; the body says what is missing."""
+def readiness(plugins: Sequence[PluginLifecycle], configuration: Configuration) -> Answer:
+    """Return 200 if the kubelet watches every resource, else 503; the body says what is missing.
+
+    A new configuration with an error doesn't count: the old one still serves. The body has it.
+    """
     ready = all(plugin.phase is Phase.WATCHED for plugin in plugins)
     resources = {
         plugin.resource.name: {"phase": plugin.phase, "reason": plugin.reason} for plugin in plugins
     }
-    body = json.dumps({"ready": ready, "resources": resources}, indent=2) + "\n"
+    told = {"ready": ready, "resources": resources, "configuration": configuration.as_data()}
+    body = json.dumps(told, indent=2) + "\n"
     status = HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE
     return Answer(body.encode(), status, "application/json")
 
@@ -77,6 +84,11 @@ async def serve_http(address: str, routes: Routes) -> AsyncIterator[str]:
     try:
         yield f"{bound[0]}:{bound[1]}"
     finally:
+        asyncio.get_running_loop().remove_reader(listener)
+        with anyio.CancelScope(shield=True):
+            # Who was let in last becomes a connection in the loop's next turn; asyncio would leak
+            # it if its server were closed by then.
+            await asyncio.sleep(0)
         server.close()
 
 

@@ -7,8 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from hami_mock import __version__
+from hami_mock.configuration import Configuration
 from hami_mock.deviceplugin.lifecycle import Phase, PluginLifecycle
+from hami_mock.faults.fault import Effect
 from hami_mock.state import NodeState
+from hami_mock.status import health_counts
 from hami_mock.telemetry.counters import BUCKETS
 
 if TYPE_CHECKING:
@@ -30,9 +33,12 @@ _COUNTERS = {
 class NodeCollector:
     """Reads the node's state and the counters of its resources at each scrape."""
 
-    def __init__(self, state: NodeState, plugins: Sequence[PluginLifecycle]) -> None:
+    def __init__(
+        self, state: NodeState, plugins: Sequence[PluginLifecycle], configuration: Configuration
+    ) -> None:
         self._state = state
         self._plugins = plugins
+        self._configuration = configuration
 
     def collect(self) -> "Iterator[Metric]":
         """Yield all metrics."""
@@ -48,6 +54,14 @@ class NodeCollector:
         for plugin in self._plugins:
             watched.add_metric([plugin.resource.name], plugin.phase is Phase.WATCHED)
         yield watched
+        wrong = GaugeMetricFamily(
+            "hami_mock_configuration_error",
+            "1 if the newest configuration has an error and an older one is in force.",
+        )
+        wrong.add_metric([], bool(self._configuration.error))
+        yield wrong
+        yield from self._cards()
+        yield from self._happenings()
         yield from self._counters()
         yield self._allocation_seconds()
 
@@ -58,11 +72,46 @@ class NodeCollector:
             "hami_mock_devices", "Devices by health.", labels=["resource", "health"]
         )
         for plugin in self._plugins:
-            counts = plugin.resource.devices.counts
-            unhealthy = sum(counts.get(uuid, 0) for uuid in self._state.unhealthy)
-            family.add_metric([plugin.resource.name, "healthy"], sum(counts.values()) - unhealthy)
-            family.add_metric([plugin.resource.name, "unhealthy"], unhealthy)
+            for health, count in health_counts(plugin.resource, self._state).items():
+                family.add_metric([plugin.resource.name, health], count)
         return family
+
+    def _cards(self) -> "Iterator[Metric]":
+        from prometheus_client.core import GaugeMetricFamily
+
+        labels = ["card", "uuid", "model"]
+        healthy = GaugeMetricFamily(
+            "hami_mock_card_healthy", "1 if the kubelet may use the card.", labels=labels
+        )
+        degraded = GaugeMetricFamily(
+            "hami_mock_card_degraded", "1 if the card is degraded, healthy or not.", labels=labels
+        )
+        for card in self._state.node.cards:
+            values = [card.name, card.uuid, card.model.name]
+            is_out = card.uuid in self._state.unhealthy | self._state.lost
+            healthy.add_metric(values, not is_out)
+            degraded.add_metric(values, card.uuid in self._state.degraded)
+        yield healthy
+        yield degraded
+
+    def _happenings(self) -> "Iterator[Metric]":
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+        events = CounterMetricFamily("hami_mock_events", "Events by kind.", labels=["kind"])
+        for kind, count in self._state.events.counts.items():
+            events.add_metric([kind], count)
+        yield events
+        xids = CounterMetricFamily(
+            "hami_mock_xids", "Xids of each card.", labels=["card", "uuid", "xid"]
+        )
+        for (uuid, xid), count in self._state.xids.items():
+            card = self._state.cards.get(uuid)
+            xids.add_metric([card.name if card else "", uuid, str(xid)], count)
+        yield xids
+        faults = GaugeMetricFamily("hami_mock_faults", "Faults now, by effect.", labels=["effect"])
+        for effect in Effect:
+            faults.add_metric([effect], sum(f.effect is effect for f in self._state.faults))
+        yield faults
 
     def _counters(self) -> "Iterator[Metric]":
         from prometheus_client.core import CounterMetricFamily

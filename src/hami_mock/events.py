@@ -1,0 +1,94 @@
+"""What has happened: each change of state is an event, logged, counted and kept for a while."""
+
+import logging
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+import anyio
+
+_log = logging.getLogger(__name__)
+
+_KEPT = 1000
+"""How many events are kept for `ctl events`; the counters count all of them."""
+
+
+class Kind(StrEnum):
+    """What an event is about, in a form that Kubernetes takes as the reason of its own Events."""
+
+    CARD_FAILED = "CardFailed"
+    CARD_RECOVERED = "CardRecovered"
+    CARD_LOST = "CardLost"
+    CARD_RETURNED = "CardReturned"
+    CARD_DEGRADED = "CardDegraded"
+    CARD_RESTORED = "CardRestored"
+    XID = "Xid"
+    FAULT_BEGAN = "FaultBegan"
+    FAULT_ENDED = "FaultEnded"
+    STREAMS_DROPPED = "StreamsDropped"
+    CONFIGURATION_CHANGED = "ConfigurationChanged"
+    CONFIGURATION_REJECTED = "ConfigurationRejected"
+    DEVICES_RELEASED = "DevicesReleased"
+    SCENARIO_STARTED = "ScenarioStarted"
+    SCENARIO_ENDED = "ScenarioEnded"
+    SCENARIO_STEP_FAILED = "ScenarioStepFailed"
+
+
+_WARNINGS = {
+    Kind.CARD_FAILED,
+    Kind.CARD_LOST,
+    Kind.CARD_DEGRADED,
+    Kind.XID,
+    Kind.FAULT_BEGAN,
+    Kind.STREAMS_DROPPED,
+    Kind.CONFIGURATION_REJECTED,
+    Kind.SCENARIO_STEP_FAILED,
+}
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing that happened. `subject` is a card (nvidia/0), a resource, a file, or empty."""
+
+    number: int
+    time: float
+    kind: Kind
+    subject: str
+    message: str
+
+    @property
+    def is_warning(self) -> bool:
+        """Whether something got worse."""
+        return self.kind in _WARNINGS
+
+
+class EventLog:
+    """The latest events, and how many there were of each kind."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self.counts: Counter[Kind] = Counter()
+        self._clock = clock
+        self._recent: deque[Event] = deque(maxlen=_KEPT)
+        self._more = anyio.Event()
+
+    def add(self, kind: Kind, subject: str, message: str) -> None:
+        """Log, count and keep an event."""
+        event = Event(self.counts.total() + 1, self._clock(), kind, subject, message)
+        self.counts[kind] += 1
+        self._recent.append(event)
+        level = logging.WARNING if event.is_warning else logging.INFO
+        _log.log(level, "%s: %s%s", kind, subject and f"{subject}: ", message)
+        self._more.set()
+        self._more = anyio.Event()
+
+    def after(self, number: int) -> list[Event]:
+        """Return the events that are kept of those after a number."""
+        return [event for event in self._recent if event.number > number]
+
+    async def wait_after(self, number: int) -> list[Event]:
+        """Return the same, but wait until there is one."""
+        while not (events := self.after(number)):
+            await self._more.wait()
+        return events
