@@ -105,9 +105,10 @@ class Action:
         """The action in words."""
         words = [self.verb, self.call or "", f"{self.seconds:g}s" if self.seconds else ""]
         chosen = f"{self.choose} of " if self.choose is not None else ""
-        words += [chosen + " ".join(self.targets)]
-        words += [describe(self.xid) if self.xid is not None else "", self.reason]
-        return " ".join(word for word in words if word)
+        words += [chosen + ", ".join(self.targets)]
+        why = [describe(self.xid) if self.xid is not None else "", self.reason]
+        texts = (" ".join(filter(None, words)), ", ".join(filter(None, why)))
+        return ": ".join(filter(None, texts))
 
 
 def perform(action: Action, state: "NodeState", random: Random | None = None) -> tuple[Fault, ...]:

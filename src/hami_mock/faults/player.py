@@ -1,0 +1,163 @@
+"""Plays a scenario on a node: does its moments when their time has come, and undoes them again."""
+
+import math
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+
+import anyio
+
+from hami_mock.errors import UsageError
+from hami_mock.events import Kind
+from hami_mock.faults import durations
+from hami_mock.faults.actions import names, perform
+from hami_mock.faults.fault import Fault
+from hami_mock.faults.scenario import Scenario
+from hami_mock.faults.timeline import Moment, What, moments
+from hami_mock.state import NodeState
+
+
+@dataclass(frozen=True)
+class PlayerStatus:
+    """How far a scenario is. Times are seconds from its start; `total` None: it has no end."""
+
+    name: str
+    seed: int
+    elapsed: float
+    total: float | None
+    next_at: float | None
+    next: str
+    done: bool
+
+
+class Player:
+    """One play of a scenario. It ends no fault but those that it began itself."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        state: NodeState,
+        seed: int | None = None,
+        *,
+        clock: Callable[[], float] = anyio.current_time,
+        sleep_until: Callable[[float], Awaitable[None]] = anyio.sleep_until,
+    ) -> None:
+        self.scenario = scenario
+        self.seed = scenario.seed if seed is None else seed
+        self._state = state
+        self._clock = clock
+        self._sleep_until = sleep_until
+        self._start: float | None = None
+        self._stopped: float | None = None
+        self._next: Moment | None = None
+        self._ending: dict[tuple[int, str], tuple[Fault, ...]] = {}
+        """What has its own moment to end, by step and turn."""
+        self._staying: dict[object, Fault] = {}
+        """What lasts to the end of the round, by what it says."""
+
+    @property
+    def status(self) -> PlayerStatus:
+        """How far it is."""
+        elapsed = 0.0
+        if self._start is not None:
+            now = self._clock() if self._stopped is None else self._stopped
+            elapsed = round(now - self._start, 3)
+        return PlayerStatus(
+            self.scenario.name,
+            self.seed,
+            elapsed,
+            self.scenario.total,
+            self._next.time if self._next else None,
+            describe(self._next) if self._next else "",
+            self._stopped is not None,
+        )
+
+    async def run(self) -> None:
+        """Play to the end, or until cancelled; either way all that it began is undone."""
+        self._start = self._clock()
+        total = self.scenario.total
+        for_how_long = "until stopped" if total is None else f"for {durations.show(total)}"
+        self._tell(Kind.SCENARIO_STARTED, f"plays {for_how_long}, seed {self.seed}")
+        ending = "stopped"
+        try:
+            # Times are counted from the start, so that no lateness adds up.
+            for moment in moments(self.scenario, self.seed):
+                self._next = moment
+                await self._sleep_until(self._start + moment.time)
+                self._try(moment)
+            self._next = None
+            if total is None:
+                await self._sleep_until(math.inf)
+            ending = "played to its end"
+        finally:
+            self._next = None
+            self._stopped = self._clock()
+            self.undo_all()
+            elapsed = durations.show(self._stopped - self._start)
+            self._tell(Kind.SCENARIO_ENDED, f"{ending} after {elapsed}")
+
+    def play(self, moment: Moment) -> tuple[str, ...]:
+        """Do what happens at a moment; return the names of the cards and resources it touched.
+
+        Raises UsageError if these aren't there, or can't have that done to them.
+        """
+        if moment.step is None or moment.action is None:
+            return self.undo_all()
+        key = (moment.step.order, moment.turn)
+        if moment.what is What.UNDO:
+            return self._lift(self._ending.pop(key, ()))
+        touched = names(moment.action, self._state, moment.random())
+        faults = perform(moment.action, self._state, moment.random())
+        if moment.lasts is None:
+            self._keep(faults)
+        elif faults:
+            self._ending[key] = faults
+        return touched
+
+    def undo_all(self) -> tuple[str, ...]:
+        """End all that was begun here and still lasts; return the names of what had it."""
+        faults = [fault for group in self._ending.values() for fault in group]
+        faults += self._staying.values()
+        self._ending.clear()
+        self._staying.clear()
+        return self._lift(faults)
+
+    def _try(self, moment: Moment) -> None:
+        """Do it; what isn't there, because the configuration has changed, must not end the play."""
+        try:
+            self.play(moment)
+        except UsageError as error:
+            place = moment.step.place if moment.step else ""
+            for problem in error.problems:
+                self._tell(Kind.SCENARIO_STEP_FAILED, f"{place}: {problem}")
+
+    def _keep(self, faults: Iterable[Fault]) -> None:
+        """Remember what stays; where it says no more than an older one, that one ends.
+
+        Or a scenario without end would pile up the same fault for ever.
+        """
+        new: dict[object, Fault] = {
+            (fault.effect, fault.targets, fault.reason, fault.call, fault.seconds): fault
+            for fault in faults
+        }
+        self._lift([self._staying[key] for key in new if key in self._staying])
+        self._staying |= new
+
+    def _lift(self, faults: Iterable[Fault]) -> tuple[str, ...]:
+        lasting = [fault for fault in faults if fault in self._state.faults]
+        if lasting:
+            self._state.lift(*lasting)
+        cards = self._state.cards
+        targets = dict.fromkeys(name for fault in lasting for name in sorted(fault.targets))
+        return tuple(cards[target].name if target in cards else target for target in targets)
+
+    def _tell(self, kind: Kind, message: str) -> None:
+        self._state.events.add(kind, self.scenario.name, message)
+
+
+def describe(moment: Moment) -> str:
+    """Return what happens at a moment, in words."""
+    if moment.action is None:
+        return "end of the round: all is undone"
+    if moment.what is What.UNDO:
+        return f"undo {moment.action.text}"
+    return moment.action.text + (f", for {durations.show(moment.lasts)}" if moment.lasts else "")

@@ -1,0 +1,202 @@
+"""A scenario's file → a `Scenario`, or all that is wrong with it, each mistake with its place.
+
+examples/README.md explains the language.
+"""
+
+import math
+import reprlib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from hami_mock import strict_yaml
+from hami_mock.errors import UsageError
+from hami_mock.faults import durations
+from hami_mock.faults import scenario_kinds as kinds
+from hami_mock.faults.actions import MOST_SECONDS, VERBS, Action
+from hami_mock.faults.fields import Fields, Mistakes
+from hami_mock.faults.scenario import Loop, Part, Rhythm, Scenario, Step, end
+from hami_mock.faults.scenario_rules import check
+
+_DEEPEST = 5
+_MOST_STEPS = 1000
+
+_TOP_KEYS = ("name", "seed", "repeat", "length", "steps")
+_LOOP_KEYS = ("loop", "at", "jitter", "every", "steps")
+_STEP_KEYS = ("at", "jitter", "every", "times", "until", "for", "choose")
+_NEEDED = {"call": kinds.CALL.allowed, "seconds": kinds.SPAN.allowed}
+"""Parameters that a verb which has them can't do without."""
+
+_PARAMETERS = {name for verb in VERBS.values() for name in verb.parameters}
+_TURNS = kinds.or_forever(kinds.TURNS)
+
+
+def read(path: str) -> Scenario:
+    """Read a file. Raises UsageError with one line for each mistake."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise UsageError(f"can't read the scenario {path!r}: {reason}") from error
+    return parse(text, path)
+
+
+def parse(text: str, file: str) -> Scenario:
+    """Make a scenario of a file's text. Raises UsageError with one line for each mistake."""
+    try:
+        document = strict_yaml.load(text)
+    except ValueError as error:
+        raise UsageError(f"{file}: not valid YAML: {error}") from error
+    if not isinstance(document, dict):
+        shown = reprlib.repr(document)
+        raise UsageError(f"{file}: a scenario must be a mapping with the key steps, not {shown}")
+    mistakes = Mistakes(file)
+    scenario = _Reader(mistakes).scenario(Fields(document, "", mistakes))
+    # What is wrong already would only look like more mistakes there.
+    if not mistakes.lines:
+        check(scenario, mistakes)
+    if mistakes.lines:
+        raise UsageError(mistakes.lines)
+    return scenario
+
+
+class _Reader:
+    def __init__(self, mistakes: Mistakes) -> None:
+        self._mistakes = mistakes
+        self._steps = 0
+
+    def scenario(self, fields: Fields) -> Scenario:
+        fields.allow(_TOP_KEYS, dict.fromkeys((*_STEP_KEYS, *VERBS, "loop"), "belongs in a step"))
+        parts = self._parts(fields, "", 1)
+        length = fields.get("length", kinds.or_forever(kinds.SPAN), None)
+        return Scenario(
+            name=fields.get("name", kinds.LINE, Path(self._mistakes.file).stem),
+            steps=parts,
+            seed=fields.get("seed", kinds.SEED, 0),
+            rounds=fields.get("repeat", _TURNS, 1),
+            length=length if "length" in fields else end(parts),
+            is_cut=length is not None,
+        )
+
+    def _parts(self, outer: Fields, key: str, depth: int) -> tuple[Part, ...]:
+        nodes = outer.values.get("steps")
+        if depth > _DEEPEST:
+            outer.say("steps", f"loops may stand in each other {_DEEPEST - 1} deep, no deeper")
+            return ()
+        if not isinstance(nodes, list) or not nodes:
+            allowed = "a list of steps, such as [{at: 30s, fail: nvidia/0, for: 1m}]"
+            self._mistakes.refuse(outer.at("steps"), nodes, allowed)
+            return ()
+        found: list[Part | None] = []
+        seen: Counter[str] = Counter()
+        for number, node in enumerate(nodes):
+            self._steps += 1
+            if self._steps > _MOST_STEPS:
+                break
+            found.append(self._part(node, f"{outer.at('steps')}[{number}]", key, depth, seen))
+        if self._steps > _MOST_STEPS and not outer.place:
+            outer.say("steps", f"there are more than {_MOST_STEPS}: let a loop do some of it")
+        return tuple(part for part in found if part is not None)
+
+    def _part(
+        self, node: Any, place: str, outer_key: str, depth: int, seen: Counter[str]
+    ) -> Part | None:
+        if not isinstance(node, dict):
+            self._mistakes.refuse(place, node, "a mapping such as {at: 30s, fail: nvidia/0}")
+            return None
+        fields = Fields(node, place, self._mistakes)
+        verbs = [key for key in node if key in VERBS or key == "loop"]
+        if len(verbs) != 1:
+            self._refuse_verbs(fields, verbs)
+            return None
+        (verb,) = verbs
+        targets = () if verb == "loop" else fields.get(verb, kinds.TARGETS, ())
+        # Not the number in the list: a new step before this one must leave its draws alone.
+        name = " ".join((verb, *targets))
+        key = f"{outer_key}{name}#{seen[name]}"
+        seen[name] += 1
+        if verb == "loop":
+            return self._loop(fields, key, depth)
+        return self._step(fields, key, verb, targets, is_in_loop=depth > 1)
+
+    def _refuse_verbs(self, fields: Fields, verbs: list[str]) -> None:
+        before = len(self._mistakes.lines)
+        fields.allow({*_STEP_KEYS, *_LOOP_KEYS, *_PARAMETERS, *VERBS}, {})
+        if verbs:
+            several = f"{' and '.join(verbs)} don't go together: make a step of each"
+            self._mistakes.say(fields.place, several)
+        elif len(self._mistakes.lines) == before:
+            nothing = f"there is nothing to do: give it one of {', '.join(VERBS)} or loop"
+            self._mistakes.say(fields.place, nothing)
+
+    def _loop(self, fields: Fields, key: str, depth: int) -> Loop:
+        elsewhere = dict.fromkeys({*_STEP_KEYS, *_PARAMETERS}, "belongs in the steps of the loop")
+        elsewhere["times"] = "say it with the loop itself, such as loop: 5"
+        fields.allow(_LOOP_KEYS, elsewhere)
+        before = len(self._mistakes.lines)
+        turns = fields.get("loop", _TURNS, 1)
+        if turns is None and depth > 1:
+            fields.say("loop", "a loop inside of another must end: say how many turns")
+        parts = self._parts(fields, f"{key}/", depth + 1)
+        period = fields.get("every", kinds.SPAN, end(parts) or 0.0)
+        if turns != 1 and period < kinds.SHORTEST and len(self._mistakes.lines) == before:
+            fields.say("loop", "its turns take no time: give it an every, such as every: 1m")
+        at = fields.get("at", kinds.OFFSET, 0.0)
+        jitter = fields.get("jitter", kinds.OFFSET, 0.0)
+        return Loop(key, Rhythm(at, period, turns, jitter), parts)
+
+    def _step(
+        self, fields: Fields, key: str, verb: str, targets: tuple[str, ...], *, is_in_loop: bool
+    ) -> Step:
+        takes = VERBS[verb].parameters
+        fields.allow(
+            (*_STEP_KEYS, *takes, verb),
+            {"steps": "belongs to a loop", **dict.fromkeys(_PARAMETERS, f"{verb} doesn't take it")},
+        )
+        for needed in takes:
+            if needed in _NEEDED and needed not in fields:
+                fields.say(needed, f"is missing: it must be {_NEEDED[needed]}")
+        if "for" in fields and not VERBS[verb].lasts:
+            fields.say("for", f"{verb} doesn't last: there is nothing to undo")
+        if "choose" in fields and verb == "clear":
+            fields.say("choose", "clear takes all that it names")
+        action = Action(
+            verb,
+            targets,
+            reason=fields.get("reason", kinds.LINE, ""),
+            call=fields.get("call", kinds.CALL, None),
+            seconds=fields.get("seconds", kinds.SPAN, 0.0),
+            choose=fields.get("choose", kinds.CHOOSE, None),
+        )
+        return Step(
+            place=fields.place,
+            order=self._steps,
+            key=key,
+            rhythm=_rhythm(fields, is_in_loop=is_in_loop),
+            action=action,
+            xids=fields.get("xid", kinds.XIDS, ()),
+            lasts=fields.get("for", kinds.SPAN, None),
+        )
+
+
+def _rhythm(fields: Fields, *, is_in_loop: bool) -> Rhythm:
+    """Return when a step comes: with `times` and `until`, it ends with whichever is first."""
+    at = fields.get("at", kinds.OFFSET, 0.0)
+    jitter = fields.get("jitter", kinds.OFFSET, 0.0)
+    if "every" not in fields:
+        for key in ("times", "until"):
+            if key in fields:
+                fields.say(key, "needs an every: the time from one turn to the next")
+        return Rhythm(at, jitter=jitter)
+    period = fields.get("every", kinds.SPAN, kinds.SHORTEST)
+    counts: list[int] = []
+    if "times" in fields:
+        counts.append(fields.get("times", kinds.TURNS, 1))
+    if "until" in fields:
+        until = fields.get("until", kinds.SPAN, MOST_SECONDS)
+        if until <= at:
+            fields.say("until", f"must be later than at, which is {durations.show(at)}")
+        counts.append(math.ceil(round((until - at) / period, 6)))
+    if not counts and is_in_loop:
+        fields.say("every", "in a loop, it must end: give the step times or until")
+    return Rhythm(at, period, min(counts, default=None), jitter)

@@ -1,0 +1,58 @@
+"""What a scenario must not be as a whole, though each of its steps is fine. Pure."""
+
+from collections.abc import Iterator, Sequence
+
+from hami_mock.faults import durations
+from hami_mock.faults.fields import Mistakes
+from hami_mock.faults.scenario import Loop, Part, Scenario, Step
+from hami_mock.faults.scenario_kinds import SHORTEST
+
+_MOST_AT_ONCE = 10_000
+
+
+def check(scenario: Scenario, mistakes: Mistakes) -> None:
+    """Add the mistakes of the whole."""
+    if scenario.rounds != 1:
+        if scenario.length is None:
+            mistakes.say("repeat", "the steps never end, so nothing comes again: give it a length")
+        elif scenario.length < SHORTEST:
+            mistakes.say("repeat", "the steps take no time: give it a length, such as length: 1m")
+    if scenario.length is not None and scenario.is_cut:
+        _check_cut(scenario.steps, scenario.length, mistakes)
+    elif scenario.length is not None:
+        _check_end(scenario.steps, scenario.length, mistakes)
+    at_once = sum(part.crowd for part in scenario.steps)
+    if at_once > _MOST_AT_ONCE:
+        most = max(range(len(scenario.steps)), key=lambda number: scenario.steps[number].crowd)
+        mistakes.say(
+            f"steps[{most}]",
+            f"up to {at_once} turns of all steps would last at once, and at most {_MOST_AT_ONCE} "
+            "may: make its every longer, or its for shorter",
+        )
+
+
+def _check_cut(parts: Sequence[Part], length: float, mistakes: Mistakes) -> None:
+    for number, part in enumerate(parts):
+        if part.rhythm.at >= length:
+            problem = f"it would never come: the length is {durations.show(length)}"
+            mistakes.say(f"steps[{number}].at", problem)
+
+
+def _check_end(parts: Sequence[Part], length: float, mistakes: Mistakes) -> None:
+    for step, last in _last_starts(parts):
+        if step.stays and last >= length:
+            mistakes.say(
+                step.place,
+                "it would be undone at once, because the scenario ends there: give it a for, or "
+                "give the scenario a length (length: forever, to stay until it is stopped)",
+            )
+
+
+def _last_starts(parts: Sequence[Part], start: float = 0.0) -> Iterator[tuple[Step, float]]:
+    """Yield each step with the latest start of its last turn. All of them must end."""
+    for part in parts:
+        last = round(start + (part.rhythm.last or 0.0), 3)
+        if isinstance(part, Loop):
+            yield from _last_starts(part.steps, last)
+        else:
+            yield part, last

@@ -1,0 +1,63 @@
+"""Where scenarios are played: one at a time, started and stopped while the agent runs."""
+
+from dataclasses import asdict
+from typing import Any
+
+import anyio
+from anyio.abc import TaskStatus
+
+from hami_mock.errors import UsageError
+from hami_mock.faults.player import Player
+from hami_mock.faults.scenario import Scenario
+from hami_mock.state import NodeState
+
+
+class Stage:
+    """Plays a scenario until it ends, is stopped, or another one takes its place."""
+
+    def __init__(self, state: NodeState) -> None:
+        self._state = state
+        self._player: Player | None = None
+        self._scope = anyio.CancelScope()
+        self._wanted = anyio.Event()
+        self._idle = anyio.Event()
+        self._idle.set()
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Play what is put on, until cancelled."""
+        task_status.started()
+        while True:
+            await self._wanted.wait()
+            self._wanted = anyio.Event()
+            assert self._player is not None
+            try:
+                with self._scope:
+                    await self._player.run()
+            finally:
+                self._idle.set()
+
+    async def play(self, scenario: Scenario, seed: int | None = None) -> dict[str, Any]:
+        """Play a scenario from its start, in place of one that plays."""
+        await self._end()
+        self._player = Player(scenario, self._state, seed)
+        self._scope = anyio.CancelScope()
+        self._idle = anyio.Event()
+        self._wanted.set()
+        return asdict(self._player.status)
+
+    async def stop(self) -> dict[str, Any]:
+        """Stop the scenario that plays and undo what it did. Raises UsageError if none plays."""
+        if self._player is None or self._idle.is_set():
+            raise UsageError("no scenario plays")
+        await self._end()
+        return asdict(self._player.status)
+
+    @property
+    def status(self) -> dict[str, Any] | None:
+        """How far the scenario is that plays, or that played last."""
+        return asdict(self._player.status) if self._player else None
+
+    async def _end(self) -> None:
+        if not self._idle.is_set():
+            self._scope.cancel()
+            await self._idle.wait()
