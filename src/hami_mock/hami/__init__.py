@@ -1,0 +1,1 @@
+"""HAMi's protocol as data: the annotations it reads and writes, and its configuration. Pure."""

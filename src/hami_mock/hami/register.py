@@ -1,0 +1,255 @@
+"""The register annotation: the cards that a node has for HAMi.
+
+Four encodings are in use. Since 2.8 NVIDIA's is JSON, as most vendors' is; Hygon and Iluvatar stay
+with the colon form, of nine fields since 2.5 and seven before. Metax has JSON of its own.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from hami_mock.hami.errors import Malformed
+from hami_mock.hami.go_values import (
+    INT32,
+    INT64,
+    UINT64,
+    Fields,
+    boolean,
+    json_list,
+    refusal,
+    whole,
+)
+from hami_mock.hami.mig import (
+    MigGeometry,
+    MigProfile,
+    read_geometry,
+    read_profile,
+    write_geometry,
+    write_profile,
+)
+
+HAMI_CORE = "hami-core"
+"""The mode of a card that is sliced by HAMi's library; the colon form's if it doesn't say."""
+
+METAX_TYPE = "Metax-SGPU"
+"""What the scheduler calls every card of Metax's annotation, whatever its model."""
+
+
+class Encoding(StrEnum):
+    """How the cards are written."""
+
+    JSON = "JSON"
+    COLON = "colon form of 9 fields"
+    SHORT_COLON = "colon form of 7 fields"
+    METAX = "Metax's JSON"
+
+
+_COLONS = frozenset({Encoding.COLON, Encoding.SHORT_COLON})
+
+
+@dataclass(frozen=True)
+class RegisteredDevice:
+    """A card as HAMi's scheduler sees it.
+
+    `count` is how many containers may share it; `memory` in MiB and `cores` (100: all of them) are
+    after scaling. Not every encoding has every field: the colon forms know no MIG and no `custom`,
+    the short one neither `index` nor `mode`, and Metax's gives index and type by itself.
+    """
+
+    id: str
+    count: int
+    memory: int
+    cores: int
+    type: str
+    index: int = 0
+    numa: int = 0
+    mode: str = ""
+    healthy: bool = True
+    mig_profiles: tuple[MigProfile, ...] = ()
+    mig_geometries: tuple[MigGeometry, ...] = ()
+    custom: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+def encode(encoding: Encoding, devices: Iterable[RegisteredDevice]) -> str:
+    """Return the annotation's value. Raises Malformed for what the encoding can't carry."""
+    devices = tuple(devices)
+    for position, device in enumerate(devices):
+        _check_numbers(device, _place(position, device.id))
+    if encoding is Encoding.METAX:
+        return _dump(_write_metax(device) for device in devices)
+    if encoding is Encoding.JSON:
+        return _dump(_write_json(device) for device in devices)
+    short = encoding is Encoding.SHORT_COLON
+    return "".join(_write_colon(device, i, short=short) for i, device in enumerate(devices))
+
+
+def decode(text: str, encoding: Encoding | None = None) -> tuple[RegisteredDevice, ...]:
+    """Return the cards of an annotation's value, of whatever encoding if none is said.
+
+    Raises Malformed for what HAMi's scheduler refuses, and that is also a value without cards.
+    """
+    found = recognise(text)
+    if encoding and found is not encoding and not {found, encoding} <= _COLONS:
+        raise Malformed(f"the value is in {found}, but HAMi reads {encoding} here")
+    if found in _COLONS:
+        devices = _read_colons(text)
+    else:
+        read: _Reader = _read_metax if found is Encoding.METAX else _read_json
+        devices = tuple(read(element, i) for i, element in enumerate(json_list(text)))
+    if not devices:
+        raise Malformed("the value has no devices; without any there should be no annotation")
+    return devices
+
+
+def recognise(text: str) -> Encoding:
+    """Return the encoding that a value looks like."""
+    start = text.lstrip()
+    if start.startswith(("[", "{", "null")):
+        return Encoding.METAX if _has_uuids(text) else Encoding.JSON
+    first = text.split(":", 1)[0]
+    return Encoding.SHORT_COLON if first.count(",") == 6 else Encoding.COLON
+
+
+def _has_uuids(text: str) -> bool:
+    """Tell whether the first element has Metax's name for the ID, and not HAMi's."""
+    try:
+        first, *_ = json_list(text) or [None]
+        fields = Fields(first, "")
+    except Malformed:
+        return False
+    return "uuid" in fields and "id" not in fields
+
+
+_Reader = Callable[[object, int], RegisteredDevice]
+
+
+def _read_json(value: object, position: int) -> RegisteredDevice:
+    fields = _fields(value, position, "id")
+    fields.text("devicevendor")  # the scheduler refuses another type, but sets it itself
+    return RegisteredDevice(
+        id=fields.text("id"),
+        count=fields.whole("count", INT32),
+        memory=fields.whole("devmem", INT32),
+        cores=fields.whole("devcore", INT32),
+        type=fields.text("type"),
+        index=fields.whole("index", UINT64),
+        numa=fields.whole("numa", INT64),
+        mode=fields.text("mode"),
+        healthy=fields.boolean("health"),
+        mig_profiles=tuple(read_profile(*each) for each in fields.elements("migProfiles")),
+        mig_geometries=tuple(read_geometry(*each) for each in fields.elements("migtemplate")),
+        custom=fields.mapping("custominfo"),
+    )
+
+
+def _write_json(device: RegisteredDevice) -> dict[str, Any]:
+    """HAMi leaves out what is empty, 0 or false, and so must everybody: false is an absent key."""
+    return {
+        "id": device.id,
+        "index": device.index,
+        "count": device.count,
+        "devmem": device.memory,
+        "devcore": device.cores,
+        "type": device.type,
+        "numa": device.numa,
+        "mode": device.mode,
+        "migProfiles": [write_profile(profile) for profile in device.mig_profiles],
+        "migtemplate": [write_geometry(geometry) for geometry in device.mig_geometries],
+        "health": device.healthy,
+        "custominfo": dict(device.custom),
+    }
+
+
+def _read_metax(value: object, position: int) -> RegisteredDevice:
+    fields = _fields(value, position, "uuid")
+    return RegisteredDevice(
+        id=fields.text("uuid"),
+        count=fields.whole("totalDevCount", INT32),
+        memory=fields.whole("totalVRam", INT32),
+        cores=fields.whole("totalCompute", INT32),
+        type=METAX_TYPE,
+        index=position,
+        numa=fields.whole("numa", INT32),
+        healthy=fields.boolean("healthy"),
+        custom={
+            "QosPolicy": fields.text("qosPolicy"),
+            "Model": fields.text("model"),
+            "LinkZone": fields.whole("linkZone", INT32),
+        },
+    )
+
+
+def _write_metax(device: RegisteredDevice) -> dict[str, Any]:
+    return {
+        "uuid": device.id,
+        "model": device.custom.get("Model"),
+        "totalDevCount": device.count,
+        "totalCompute": device.cores,
+        "totalVRam": device.memory,
+        "numa": device.numa,
+        "healthy": device.healthy,
+        "qosPolicy": device.custom.get("QosPolicy"),
+        "linkZone": device.custom.get("LinkZone"),
+    }
+
+
+def _read_colons(text: str) -> tuple[RegisteredDevice, ...]:
+    if ":" not in text:
+        raise refusal("the value", text, "JSON, or fields with commas and a colon after each card")
+    records = [record for record in text.split(":") if record]
+    return tuple(_read_colon(record, position) for position, record in enumerate(records))
+
+
+def _read_colon(record: str, position: int) -> RegisteredDevice:
+    fields = record.split(",")
+    place = _place(position, fields[0])
+    if len(fields) not in (7, 9):
+        raise refusal(place, record, f"7 or 9 fields with commas between, not {len(fields)}")
+    long = len(fields) == 9
+    return RegisteredDevice(
+        id=fields[0],
+        count=whole(fields[1], f"{place}: count", INT32),
+        memory=whole(fields[2], f"{place}: memory", INT32),
+        cores=whole(fields[3], f"{place}: cores", INT32),
+        type=fields[4],
+        numa=whole(fields[5], f"{place}: numa", INT64),
+        healthy=boolean(fields[6], f"{place}: health"),
+        index=whole(fields[7], f"{place}: index", range(INT64.stop)) if long else 0,
+        mode=fields[8] if long else HAMI_CORE,
+    )
+
+
+def _write_colon(device: RegisteredDevice, position: int, *, short: bool) -> str:
+    place = _place(position, device.id)
+    for name, value in (("id", device.id), ("type", device.type), ("mode", device.mode)):
+        if "," in value or ":" in value:
+            raise refusal(f"{place}: {name}", value, "without comma and colon in this encoding")
+    fields: list[object] = [device.id, device.count, device.memory, device.cores, device.type]
+    fields += [device.numa, str(device.healthy).lower()]
+    fields += [] if short else [device.index, device.mode]
+    return ",".join(map(str, fields)) + ":"
+
+
+def _check_numbers(device: RegisteredDevice, place: str) -> None:
+    """Scaling can make numbers that HAMi's 32 bits don't hold; a refusal there is a silent 0."""
+    for name in ("count", "memory", "cores"):
+        whole(str(getattr(device, name)), f"{place}: {name}", INT32)
+
+
+def _fields(value: object, position: int, id_key: str) -> Fields:
+    if value is None:
+        raise refusal(_place(position), value, "an object")  # the scheduler breaks off there
+    fields = Fields(value, _place(position))
+    fields.place = _place(position, fields.text(id_key))
+    return fields
+
+
+def _place(position: int, device_id: str = "") -> str:
+    return f"device {position} ({device_id})" if device_id else f"device {position}"
+
+
+def _dump(rows: Iterable[dict[str, Any]]) -> str:
+    filled = [{key: value for key, value in row.items() if value} for row in rows]
+    return json.dumps(filled, ensure_ascii=False, separators=(",", ":"))
