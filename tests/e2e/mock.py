@@ -21,6 +21,7 @@ MANIFESTS = ROOT / "manifests"
 RBAC, PLUGIN = MANIFESTS / "k8s-mock-rbac.yaml", MANIFESTS / "k8s-mock-plugin.yaml"
 IMAGE = "docker.io/library/hami-mock:0.1.0"
 NAMESPACE = "kube-system"
+CONFIG_MAP = "hami-mock-config"
 DAEMON_SETS = ("hami-mock", "hami-mock-device-plugin-daemonset")
 AGENT_PROGRAM = b"/opt/hami-mock/bin/"
 TIMEOUT_S = 90.0
@@ -77,27 +78,44 @@ class Mock:
             pytest.skip("this needs a cluster of our own: its daemons or files are touched")
         return self.cluster
 
-    def deploy(self, *args: str, config: Mapping[str, Any] | None = None) -> None:
-        """Apply the project's manifests, with other flags and maybe a file."""
+    def deploy(
+        self,
+        *args: str,
+        config: Mapping[str, Any] | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        """Apply the project's manifests, with other flags, and maybe a file or variables."""
         documents = [d for path in (RBAC, PLUGIN) for d in yaml.safe_load_all(path.read_text())]
         pod = documents[-1]["spec"]["template"]["spec"]
         (container,) = pod["containers"]
         container["args"] = ["run", *args]
         container["image"] = self.image
+        container["env"] += [{"name": k, "value": v} for k, v in (env or {}).items()]
         if config is not None:
-            name = f"hami-mock-{abs(hash(str(config))) % 10**8}"
-            documents.append(
-                {
-                    "apiVersion": "v1",
-                    "kind": "ConfigMap",
-                    "metadata": {"name": name, "namespace": NAMESPACE},
-                    "data": {"config.yaml": yaml.safe_dump(dict(config))},
-                }
-            )
+            documents.append(config_map(yaml.safe_dump(dict(config))))
             container["args"].append("--config=/etc/hami-mock/config.yaml")
             container["volumeMounts"].append({"name": "config", "mountPath": "/etc/hami-mock"})
-            pod["volumes"].append({"name": "config", "configMap": {"name": name}})
+            pod["volumes"].append({"name": "config", "configMap": {"name": CONFIG_MAP}})
         self.cluster.apply(*documents)
+
+    def change_config(self, text: str) -> None:
+        """Change the ConfigMap under the running agent."""
+        self.cluster.apply(config_map(text))
+        # The kubelet looks at a pod's files about once a minute, and whenever the pod changes.
+        name = self.agent_pod()["metadata"]["name"]
+        self.cluster.kubectl(
+            "annotate", "pod", name, f"--namespace={NAMESPACE}", "--overwrite",
+            f"hami-mock/look={time.monotonic_ns()}",
+        )  # fmt: skip
+
+    def ctl(self, *words: str, stdin: str | None = None) -> str:
+        """Run `hami-mock ctl` in the agent's pod, as people do."""
+        name = self.agent_pod()["metadata"]["name"]
+        interactive = ["--stdin"] if stdin is not None else []
+        command = ["--", "hami-mock", "ctl", *words]
+        return self.cluster.kubectl(
+            "exec", *interactive, name, f"--namespace={NAMESPACE}", *command, stdin=stdin
+        )
 
     def remove(self) -> None:
         self.cluster.kubectl(
@@ -215,11 +233,21 @@ class Mock:
         self.cluster.kubectl("delete", "pod", *(names or ("--all",)), "--timeout=90s")
 
     def container_ids(self) -> dict[str, str]:
-        """Pod → its container, for telling whether a pod lived on."""
+        """Pod that has started → its container, for telling whether a pod lived on."""
         return {
             item["metadata"]["name"]: item["status"]["containerStatuses"][0]["containerID"]
             for item in self.cluster.get("pods")["items"]
+            if "containerStatuses" in item["status"]
         }
+
+
+def config_map(text: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": CONFIG_MAP, "namespace": NAMESPACE},
+        "data": {"config.yaml": text},
+    }
 
 
 def container(name: str, requests: Mapping[str, int]) -> dict[str, Any]:

@@ -1,11 +1,21 @@
-"""Questions to the API server."""
+"""The way to the API server, and small questions to it.
+
+kubernetes_asyncio takes longer to load, and more memory, than all the rest of the agent: it is
+imported where it is needed, at the first need.
+"""
 
 import logging
 import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from hami_mock.kubelet_rules import Version, parse_version
 
-_REQUEST_SECONDS = 5.0
+if TYPE_CHECKING:
+    from kubernetes_asyncio.client import CoreV1Api
+
+REQUEST_SECONDS = 5.0
 _log = logging.getLogger(__name__)
 
 
@@ -14,20 +24,32 @@ def is_configured() -> bool:
     return "KUBERNETES_SERVICE_HOST" in os.environ or "KUBECONFIG" in os.environ
 
 
-async def kubelet_version(node_name: str) -> Version | None:
-    """Return the version of a node's kubelet; None if it can't be had, and the log says why."""
+@asynccontextmanager
+async def core_api() -> "AsyncIterator[CoreV1Api]":
+    """Connect to the API server as a pod does, or as $KUBECONFIG says."""
     from kubernetes_asyncio import client, config
 
+    if "KUBERNETES_SERVICE_HOST" in os.environ:
+        config.load_incluster_config()  # type: ignore[no-untyped-call]
+    else:
+        await config.load_kube_config()
+    async with client.ApiClient() as api:
+        yield client.CoreV1Api(api)
+
+
+def reason_of(error: Exception) -> str:
+    """Return what went wrong in a few words: the API server's, if it said any."""
+    return getattr(error, "reason", None) or f"{type(error).__name__}: {error}"
+
+
+async def kubelet_version(node_name: str) -> Version | None:
+    """Return the version of a node's kubelet; None if it can't be had, and the log says why."""
     try:
-        if "KUBERNETES_SERVICE_HOST" in os.environ:
-            config.load_incluster_config()  # type: ignore[no-untyped-call]
-        else:
-            await config.load_kube_config()
-        async with client.ApiClient() as api:
-            core = client.CoreV1Api(api)
-            node = await core.read_node(node_name, _request_timeout=_REQUEST_SECONDS)
+        async with core_api() as core:
+            node = await core.read_node(node_name, _request_timeout=REQUEST_SECONDS)
         return parse_version(node.status.node_info.kubelet_version)
     except Exception as error:
-        reason = getattr(error, "reason", None) or f"{type(error).__name__}: {error}"
-        _log.warning("can't learn the kubelet's version of node %s: %s", node_name, reason)
+        _log.warning(
+            "can't learn the kubelet's version of node %s: %s", node_name, reason_of(error)
+        )
         return None

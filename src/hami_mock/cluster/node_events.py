@@ -1,0 +1,64 @@
+"""The agent's events as Kubernetes Events of the Node: `kubectl describe node` shows them."""
+
+import logging
+from datetime import UTC, datetime
+from typing import Any
+
+import anyio
+from anyio.abc import TaskStatus
+
+from hami_mock.cluster.api import REQUEST_SECONDS, core_api, reason_of
+from hami_mock.concurrency import Backoff
+from hami_mock.events import Event, EventLog
+
+NAMESPACE = "default"
+"""Where Events of things without a namespace live."""
+_LONGEST_MESSAGE = 1024
+_log = logging.getLogger(__name__)
+
+
+async def report_events(
+    node_name: str,
+    events: EventLog,
+    *,
+    task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+) -> None:
+    """Report each event until cancelled, one after the other.
+
+    While the API server is away, events wait in the log; those that fall out of it are gone.
+    """
+    task_status.started()
+    reported = 0
+    backoff = Backoff()
+    while True:
+        try:
+            async with core_api() as core:
+                while True:
+                    for event in await events.wait_after(reported):
+                        body: Any = as_kubernetes(node_name, event)
+                        await core.create_namespaced_event(
+                            NAMESPACE, body, _request_timeout=REQUEST_SECONDS
+                        )
+                        reported = event.number
+                        backoff.reset()
+        except Exception as error:
+            _log.warning("an event could not be reported to Kubernetes: %s", reason_of(error))
+            await anyio.sleep(backoff.next())
+
+
+def as_kubernetes(node_name: str, event: Event) -> dict[str, Any]:
+    """Return the Event object of an event."""
+    when = datetime.fromtimestamp(event.time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    message = f"{event.subject}: {event.message}" if event.subject else event.message
+    return {
+        "metadata": {"generateName": "hami-mock-", "namespace": NAMESPACE},
+        # kubectl finds the Events of a Node by its name in the place of a UID, as the kubelet's.
+        "involvedObject": {"kind": "Node", "name": node_name, "uid": node_name},
+        "reason": event.kind,
+        "message": message[:_LONGEST_MESSAGE],
+        "type": "Warning" if event.is_warning else "Normal",
+        "source": {"component": "hami-mock", "host": node_name},
+        "firstTimestamp": when,
+        "lastTimestamp": when,
+        "count": 1,
+    }
