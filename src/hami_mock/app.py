@@ -5,18 +5,21 @@ import signal
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio.abc import TaskStatus
 
 from hami_mock import __version__, unit_record
 from hami_mock.advice import warnings
+from hami_mock.cluster.node_events import report_events
 from hami_mock.configuration import Configuration, plan
+from hami_mock.control.server import ControlServer
 from hami_mock.deviceplugin.directory import SocketDirectory
 from hami_mock.deviceplugin.holders import PodResources
 from hami_mock.deviceplugin.plugins import Plugins
 from hami_mock.errors import UsageError
+from hami_mock.faults.stage import Stage
 from hami_mock.kubelet_rules import Version
 from hami_mock.layout import Node, release
 from hami_mock.retirement import release_retired
@@ -24,6 +27,9 @@ from hami_mock.settings import Settings
 from hami_mock.state import NodeState
 from hami_mock.status import status
 from hami_mock.telemetry.http import agent_routes, serve_http
+
+if TYPE_CHECKING:
+    from hami_mock.faults.scenario import Scenario
 
 _log = logging.getLogger(__name__)
 
@@ -39,6 +45,7 @@ class Agent:
         self.directory = SocketDirectory(settings.socket_dir)
         self.pod_resources = PodResources(settings.pod_resources_socket)
         self.configuration = Configuration(settings, flags or {}, self.state, self.pod_resources)
+        self.stage = Stage(self.state)
         self._plugins = Plugins(self.state, self.directory)
         self.plugins = self._plugins.all
 
@@ -55,7 +62,12 @@ class Agent:
             await tasks.start(self._plugins.run)
             await tasks.start(self.directory.run)
             await tasks.start(self.configuration.run)
+            await tasks.start(self.stage.run)
+            if self.settings.control_socket:
+                await tasks.start(ControlServer(self.settings.control_socket, self).run)
             await tasks.start(release_retired, self.state, self.pod_resources)
+            if self.settings.kubernetes_events:
+                await tasks.start(report_events, self.node.name, self.state.events)
             task_status.started()
             await anyio.sleep_forever()
 
@@ -67,7 +79,29 @@ class Agent:
     async def status(self) -> dict[str, Any]:
         """Return all that is known of the node now."""
         known = status(self.state, self.plugins, await self.pod_resources.holders())
-        return {**known, "configuration": self.configuration.as_data()}
+        return {
+            **known,
+            "configuration": self.configuration.as_data(),
+            "scenario": self.stage.status,
+        }
+
+    async def set_options(self, values: Mapping[str, str], reset: bool) -> list[str]:
+        """Set options over all else; return what changed. Raises UsageError."""
+        return await self.configuration.set_options(values, reset=reset)
+
+    async def reload(self) -> list[str]:
+        """Read the configuration again; return what changed. Raises UsageError."""
+        return await self.configuration.reload()
+
+    async def play(self, text: str, name: str, seed: int | None) -> dict[str, Any]:
+        """Play a scenario in place of one that plays. Raises UsageError if it is wrong."""
+        from hami_mock.faults import scenario_reader
+
+        return await self.stage.play(scenario_reader.parse(text, name), seed)
+
+    async def stop_scenario(self) -> dict[str, Any]:
+        """Stop the scenario that plays. Raises UsageError if none plays."""
+        return await self.stage.stop()
 
 
 async def run(settings: Settings, flags: Mapping[str, str]) -> None:
@@ -75,9 +109,12 @@ async def run(settings: Settings, flags: Mapping[str, str]) -> None:
     node, version = await _plan_at_start(settings)
     _announce(settings, node, version)
     agent = Agent(settings, node, flags)
+    scenario = _scenario(settings)
     async with anyio.create_task_group() as tasks:
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             await tasks.start(agent.run)
+            if scenario is not None:
+                await agent.stage.play(scenario, settings.seed)
             async for number in signals:
                 name = signal.Signals(number).name
                 if number != signal.SIGHUP:
@@ -86,6 +123,14 @@ async def run(settings: Settings, flags: Mapping[str, str]) -> None:
                 _log.info("%s: reading the configuration again", name)
                 await agent.configuration.follow()
             tasks.cancel_scope.cancel()
+
+
+def _scenario(settings: Settings) -> "Scenario | None":
+    if not settings.scenario:
+        return None
+    from hami_mock.faults import scenario_reader
+
+    return scenario_reader.read(settings.scenario)
 
 
 async def _plan_at_start(settings: Settings) -> tuple[Node, Version | None]:

@@ -6,16 +6,17 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import anyio
 
-from hami_mock import __version__, app, configuration, logs
+from hami_mock import __version__, logs
 from hami_mock.command_line import Parser, flag_values
 from hami_mock.errors import HamiMockError, UsageError
 from hami_mock.flags import normalise
-from hami_mock.settings import load
 
 COMMANDS = {
     "run": "register the resources with the kubelet and keep them there (the default)",
     "plan": "show what would be registered, without registering it",
     "demo": "try it here: the agent against an embedded kubelet, no cluster needed",
+    "ctl": "see and change an agent that runs: status, fail, recover, set, events, …",
+    "scenario": "check a scenario and show its timeline, without playing it",
     "models": "list the card models",
     "version": "print the version",
 }
@@ -34,6 +35,7 @@ examples:
   hami-mock demo
   hami-mock plan --nvidia-cards 8 --nvidia-model A100-SXM4-80GB --nvidia-memory-factor auto
   hami-mock run --config /etc/hami-mock/config.yaml --node-name $NODE_NAME
+  hami-mock ctl fail nvidia/0 --xid 79 --for 2m
 """
 
 
@@ -76,10 +78,14 @@ def _dispatch(arguments: list[str]) -> int:
         first, arguments = "run", ["run", *arguments]
     if first not in COMMANDS:
         raise UsageError(f"{first!r} is no command: use one of {', '.join(COMMANDS)}")
-    return _RUNNERS[first](normalise(arguments[1:]))
+    # What `ctl` takes are words for cards and resources: they are left as they are.
+    return _RUNNERS[first](arguments[1:] if first == "ctl" else normalise(arguments[1:]))
 
 
 def _run(arguments: list[str]) -> int:
+    from hami_mock import app
+    from hami_mock.settings import load
+
     parsed = _parser("run", with_options=True).parse(arguments)
     flags = flag_values(parsed)
     settings = load(flags)
@@ -89,7 +95,8 @@ def _run(arguments: list[str]) -> int:
 
 
 def _plan(arguments: list[str]) -> int:
-    from hami_mock import plan
+    from hami_mock import configuration, plan
+    from hami_mock.settings import load
 
     parsed = _with_output(_parser("plan", with_options=True)).parse(arguments)
     settings = load(flag_values(parsed))
@@ -100,8 +107,38 @@ def _plan(arguments: list[str]) -> int:
     return 0
 
 
+def _ctl(arguments: list[str]) -> int:
+    from hami_mock.control import client
+
+    return client.main(arguments)
+
+
+def _scenario(arguments: list[str]) -> int:
+    from hami_mock import configuration, plan, scenario_command
+    from hami_mock.faults import scenario_reader
+    from hami_mock.settings import load
+
+    parser = _with_output(_parser("scenario", with_options=True))
+    parser.usage = "hami-mock scenario check FILE [FLAGS]"
+    parser.add_argument("check", choices=["check"], help="what to do with it")
+    scenario_command.add_arguments(parser)
+    parsed = parser.parse(arguments)
+    settings = load(flag_values(parsed))
+    # What happens on the copy of the node is no news.
+    logs.set_up("error", settings.log_format)
+    node, _ = anyio.run(configuration.plan, settings)
+    scenario = scenario_reader.read(parsed.file)
+    rehearsal = scenario_command.rehearse(
+        scenario, node, settings.seed, parsed.until, settings.ignored_xids
+    )
+    table = scenario_command.rehearsal_table(rehearsal, node)
+    print(plan.render(rehearsal.rows, parsed.output, table))
+    return 0
+
+
 def _demo(arguments: list[str]) -> int:
     from hami_mock import demo
+    from hami_mock.settings import load
 
     parser = _parser("demo", with_options=True)
     parser.add_argument("--keep", action="store_true", help="stay up with a live table")
@@ -131,6 +168,8 @@ _RUNNERS: dict[str, Callable[[list[str]], int]] = {
     "run": _run,
     "plan": _plan,
     "demo": _demo,
+    "ctl": _ctl,
+    "scenario": _scenario,
     "models": _models,
     "version": _version,
 }

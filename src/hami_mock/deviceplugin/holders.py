@@ -34,11 +34,13 @@ class PodResources:
     """The kubelet's pod-resources socket."""
 
     def __init__(self, path: str) -> None:
-        self._path = Path(path)
+        self._path = Path(path) if path else None
         self._told = False
 
     async def holders(self) -> tuple[Holder, ...] | None:
         """Return who holds devices; None if the kubelet can't be asked, and the log says why."""
+        if self._path is None:
+            return None
         if not self._path.exists():
             self._tell(f"there is no {self._path}")
             return None

@@ -1,0 +1,1 @@
+"""`hami-mock ctl`: see and change a running agent, over a unix socket."""

@@ -1,0 +1,107 @@
+"""Verbs: what a request makes of the node's state, and how that is told."""
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import anyio
+from anyio.abc import TaskGroup
+
+from hami_mock.faults import durations
+from hami_mock.faults.actions import Action, names, perform
+from hami_mock.faults.fault import CARD_EFFECTS, Call, Fault
+from hami_mock.faults.xid import describe
+from hami_mock.state import NodeState
+
+_SHOWN = 12
+"""How many names a line of the summary has room for."""
+
+_log = logging.getLogger(__name__)
+
+
+def act(
+    verb: str, arguments: Mapping[str, Any], state: NodeState, tasks: TaskGroup
+) -> dict[str, Any]:
+    """Do what a verb says, and let it end after a while if that is asked for.
+
+    Returns what was touched, what began and what ended, with a summary for people. Raises
+    UsageError if the request names what isn't there, or asks for what can't be.
+    """
+    action = _action(verb, arguments)
+    before = state.faults
+    begun = perform(action, state)
+    ended = [fault for fault in before if fault not in state.faults]
+    touched = names(action, state)
+    summary = [*_told(begun, "now", state), *_told(ended, "no longer", state)]
+    if not summary:
+        summary.append(_without_faults(action, touched))
+    seconds: float | None = arguments.get("for") if begun else None
+    if seconds is not None:
+        tasks.start_soon(_lift_later, state, begun, seconds)
+        summary.append(f"it ends by itself after {durations.show(seconds)}")
+    _log.info("control: %s", action.text)
+    return {
+        "summary": summary,
+        "touched": touched,
+        "begun": [_data(fault, state) for fault in begun],
+        "ended": [_data(fault, state) for fault in ended],
+        "ends_after": seconds,
+    }
+
+
+def _action(verb: str, arguments: Mapping[str, Any]) -> Action:
+    given = {key: value for key, value in arguments.items() if key not in ("targets", "for")}
+    if "call" in given:
+        given["call"] = Call(given["call"])
+    return Action(verb, tuple(arguments["targets"]), **given)
+
+
+async def _lift_later(state: NodeState, faults: Sequence[Fault], seconds: float) -> None:
+    await anyio.sleep(seconds)
+    state.lift(*faults)
+
+
+def _told(faults: Iterable[Fault], when: str, state: NodeState) -> Iterator[str]:
+    """Yield a line for all faults that say the same: 2 cards now lost: nvidia/0, nvidia/1."""
+    alike: dict[tuple[str, str, str], list[str]] = {}
+    for fault in faults:
+        noun = "card" if fault.effect in CARD_EFFECTS else "resource"
+        what = replace(fault, reason="").text
+        key = noun, f"with {what}" if fault.call else what, fault.reason
+        alike.setdefault(key, []).extend(_subjects(fault, state))
+    for (noun, what, reason), subjects in alike.items():
+        many = f"{len(subjects)} {noun}{'s' if len(subjects) > 1 else ''}"
+        yield f"{many} {when} {what}: {_listed(subjects)}" + (reason and f" ({reason})")
+
+
+def _without_faults(action: Action, touched: Sequence[str]) -> str:
+    """Return what a verb did that neither began nor ended a fault."""
+    if action.xid is not None:
+        what = f"{describe(action.xid)} counted; it is ignored, and leaves a card as it is"
+    elif action.verb == "drop":
+        what = "list streams dropped"
+    else:
+        what = f"nothing to {action.verb}"
+    return f"{what}: {_listed(touched)}"
+
+
+def _listed(subjects: Sequence[str]) -> str:
+    more = f" and {len(subjects) - _SHOWN} more" if len(subjects) > _SHOWN else ""
+    return ", ".join(subjects[:_SHOWN]) + more
+
+
+def _subjects(fault: Fault, state: NodeState) -> list[str]:
+    return sorted(
+        state.cards[target].name if target in state.cards else target for target in fault.targets
+    )
+
+
+def _data(fault: Fault, state: NodeState) -> dict[str, Any]:
+    return {
+        "effect": fault.effect,
+        "targets": _subjects(fault, state),
+        "reason": fault.reason,
+        "call": fault.call,
+        "seconds": fault.seconds or None,
+    }

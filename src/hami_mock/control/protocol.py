@@ -1,0 +1,83 @@
+"""What client and agent say to each other: one line of JSON each way. Pure.
+
+A request is `{"command": "fail", "arguments": {…}}`. An answer is `{"result": …}`, or
+`{"error": ["line", …], "code": 2}` with the exit code that the error means. `follow` gets an answer
+for each event, until one side goes away; all else gets one answer.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hami_mock.errors import HamiMockError, StartError, UsageError
+
+DEFAULT_SOCKET = "/run/hami-mock/control.sock"
+FLAG = "--control-socket"
+VARIABLE = "HAMI_MOCK_CONTROL_SOCKET"
+
+FOLLOW = "follow"
+"""The one command that has many answers."""
+
+MOST_REQUEST_BYTES = 1024 * 1024
+"""A request may carry a scenario, which people write by hand."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the agent shall do."""
+
+    command: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def line(self) -> bytes:
+        """The request as it is sent."""
+        return _line({"command": self.command, "arguments": self.arguments})
+
+
+def read_request(line: bytes) -> Request:
+    """Return the request that a line is. Raises UsageError if it is none."""
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise UsageError("the request is no JSON") from error
+    match data:
+        case {"command": str(command), "arguments": dict(arguments), **rest} if not rest:
+            return Request(command, arguments)
+    raise UsageError('a request is {"command": "…", "arguments": {…}}')
+
+
+def result_line(result: Any) -> bytes:
+    """Return the answer that says what came of a request."""
+    return _line({"result": result})
+
+
+def error_line(error: HamiMockError) -> bytes:
+    """Return the answer that says what is wrong with a request."""
+    if isinstance(error, UsageError):
+        return _line({"error": error.problems, "code": 2})
+    return _line({"error": [str(error)], "code": 1})
+
+
+def read_answer(line: bytes) -> Any:
+    """Return the result that a line carries.
+
+    Raises UsageError or StartError if it carries an error instead.
+    """
+    try:
+        data = json.loads(line)
+    except ValueError:
+        data = None
+    match data:
+        case {"result": result}:
+            return result
+        case {"error": list(lines), "code": 2}:
+            raise UsageError(map(str, lines))
+        case {"error": list(lines)}:
+            raise StartError("\n".join(map(str, lines)))
+    raise StartError(f"the agent's answer makes no sense here: {line[:100]!r}")
+
+
+def _line(data: Mapping[str, Any]) -> bytes:
+    return json.dumps(data).encode() + b"\n"

@@ -1,0 +1,162 @@
+"""The agent's side of the control socket.
+
+asyncio's own servers lose a connection that comes in while they are stopped. Here every connection
+is a task of one group, which is cancelled: what was let in is closed, whenever that was.
+"""
+
+import errno
+import logging
+import socket
+import stat
+from pathlib import Path
+
+import anyio
+from anyio.abc import TaskStatus
+
+from hami_mock.concurrency import first_of
+from hami_mock.control.commands import Commands, Controlled
+from hami_mock.control.connection import Connection
+from hami_mock.control.protocol import FLAG, FOLLOW, Request, error_line, read_request, result_line
+from hami_mock.errors import HamiMockError, StartError
+from hami_mock.folder_watch import identity
+
+_MOST_CONNECTIONS = 32
+_REST_SECONDS = 1.0
+"""What passes before the next try when this process has no file left to accept with."""
+
+_TAKEN = "another agent listens there"
+
+_log = logging.getLogger(__name__)
+
+
+class ControlServer:
+    """Lets `hami-mock ctl` see and change what it is given."""
+
+    def __init__(self, path: str, controlled: Controlled) -> None:
+        self._path = Path(path)
+        self._controlled = controlled
+        self._connections = 0
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Serve until cancelled. If the socket can't be had, say so in the log and return."""
+        try:
+            listener = _listen(self._path)
+        except OSError as error:
+            _log.warning(
+                "%s: no control: can't listen on %s: %s; `hami-mock ctl` won't find this agent",
+                FLAG,
+                self._path,
+                error.strerror or error,
+            )
+            task_status.started()
+            return
+        own = identity(self._path)
+        try:
+            with listener:
+                await self._serve(listener, task_status)
+        finally:
+            # Somebody may have put another socket in its place.
+            if identity(self._path) == own:
+                self._path.unlink(missing_ok=True)
+
+    async def _serve(self, listener: socket.socket, task_status: TaskStatus[None]) -> None:
+        async with anyio.create_task_group() as tasks:
+            commands = Commands(self._controlled, tasks)
+            task_status.started()
+            while True:
+                await anyio.wait_readable(listener)
+                try:
+                    connection, _ = listener.accept()
+                except BlockingIOError:
+                    continue  # It has gone away again.
+                except OSError as error:
+                    _log.warning("control: can't accept a connection: %s", error.strerror)
+                    await anyio.sleep(_REST_SECONDS)
+                    continue
+                tasks.start_soon(self._connected, connection, commands)
+
+    async def _connected(self, accepted: socket.socket, commands: Commands) -> None:
+        self._connections += 1
+        try:
+            with accepted:
+                await self._answer(Connection(accepted), commands)
+        except OSError as error:
+            # It took too long, or doesn't want the answer any more.
+            _log.debug("control: %s", repr(error))
+        finally:
+            self._connections -= 1
+
+    async def _answer(self, connection: Connection, commands: Commands) -> None:
+        try:
+            self._check(connection)
+            line = await connection.read_line()
+            if not line:
+                return
+            request = read_request(line)
+            if request.command == FOLLOW:
+                await self._follow(connection, commands, request)
+            else:
+                await connection.send(result_line(await commands.run(request)))
+        except HamiMockError as error:
+            await connection.send(error_line(error))
+
+    def _check(self, connection: Connection) -> None:
+        if not connection.is_allowed:
+            raise StartError("only root and the agent's own user may control it")
+        if self._connections > _MOST_CONNECTIONS:
+            raise StartError(
+                f"the agent has {_MOST_CONNECTIONS} control connections already: end some of them, "
+                "such as `hami-mock ctl events -f`"
+            )
+
+    async def _follow(self, connection: Connection, commands: Commands, request: Request) -> None:
+        """Send events for as long as the client is there."""
+
+        async def send(event: object) -> None:
+            await connection.send(result_line(event))
+
+        async def follow() -> None:
+            try:
+                await commands.follow(request, send)
+            except OSError as error:
+                _log.debug("control: %s", repr(error))
+
+        commands.check(request)
+        await first_of(follow, connection.until_closed)
+
+
+def _listen(path: Path) -> socket.socket:
+    """Return a listener at the path. Raises OSError if there can be none."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _remove_stale(path)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listener.setblocking(False)
+        listener.bind(str(path))
+        # Before anybody can connect: until it listens, they are refused.
+        path.chmod(0o600)
+        listener.listen()
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def _remove_stale(path: Path) -> None:
+    """Remove the socket of an agent that is gone. Raises OSError if something else is there."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(mode):
+        raise OSError(errno.EEXIST, "a file that is no socket is in its place")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.setblocking(False)
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink()
+        except BlockingIOError:
+            raise OSError(errno.EADDRINUSE, _TAKEN) from None
+        else:
+            raise OSError(errno.EADDRINUSE, _TAKEN)

@@ -1,0 +1,316 @@
+"""The control server: who may talk to it, who misbehaves, and how it starts and stops."""
+
+import logging
+import os
+import socket
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from hami_mock.control import client, connection, server
+from hami_mock.control.client import main
+from hami_mock.control.protocol import MOST_REQUEST_BYTES, Request
+from hami_mock.errors import StartError
+from hami_mock.events import Kind
+from tests.integration.control_rig import FOLLOW, STATUS, Ends, Raw, Served
+
+NOBODY = 65534
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def served(socket_folder: Path) -> Served:
+    return Served(socket_folder / "run" / "control.sock")
+
+
+@pytest.mark.anyio
+async def test_only_the_owner_may_open_the_socket(served: Served) -> None:
+    async with served.run():
+        assert stat.S_IMODE(served.path.stat().st_mode) == 0o600
+        assert stat.S_IMODE(served.path.parent.stat().st_mode) == 0o700
+
+
+BECOME_NOBODY = f"import os; os.setgroups([]); os.setuid({NOBODY})"
+ASK_STATUS = f"""
+import sys
+from hami_mock.control.client import Request, ask
+{BECOME_NOBODY}
+next(ask(sys.argv[-1], Request("status")))
+"""
+
+
+@needs_root
+@pytest.mark.anyio
+async def test_another_user_may_not(served: Served, socket_folder: Path) -> None:
+    command = [sys.executable, "-c", ASK_STATUS, str(served.path)]
+    async with served.run():
+        barred = await anyio.run_process(command, check=False)
+        # Even if the file lets them in.
+        socket_folder.chmod(0o755)
+        served.path.parent.chmod(0o755)
+        served.path.chmod(0o666)
+        refused = await anyio.run_process(command, check=False)
+    assert b"may not be opened: run this as root, or as the agent's own user" in barred.stderr
+    assert b"only root and the agent's own user may control it" in refused.stderr
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"GET / HTTP/1.1\r\n\r\n", "the request is no JSON"),
+        (b"\xff\xfe\n", "the request is no JSON"),
+        (b"{}\n", 'a request is {"command"'),
+        (Request("explode").line, "the agent knows no command 'explode', but status, events,"),
+        (Request("fail").line, "targets: it is missing"),
+        (Request("fail", {"targets": ["all"], "call": "x"}).line, "call: there is no such"),
+        (Request("recover", {"targets": ["all"], "for": 1}).line, "for: there is no such"),
+    ],
+)
+async def test_garbage_is_answered(served: Served, line: bytes, message: str) -> None:
+    async with served.run():
+        with Raw(served.path) as raw:
+            await raw.send(line)
+            answer = await raw.answer()
+            assert answer["code"] == 2
+            assert message in answer["error"][0]
+            assert await raw.line() == b""
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("end", [b"", b"\n"])
+async def test_a_request_that_is_too_large_is_refused(served: Served, end: bytes) -> None:
+    async with served.run():
+        with Raw(served.path) as raw:
+            try:
+                await raw.send(b"x" * (MOST_REQUEST_BYTES + 1) + end)
+            except BrokenPipeError:
+                assert not end
+            assert "the request has more than" in (await raw.answer())["error"][0]
+
+
+@pytest.mark.anyio
+async def test_a_client_that_asks_nothing_is_cut_off(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "_REQUEST_SECONDS", 0.01)
+    async with served.run():
+        with Raw(served.path) as raw:
+            await raw.send(b"{")
+            assert await raw.line() == b""
+
+
+@pytest.mark.anyio
+async def test_a_client_that_reads_nothing_is_cut_off_and_blocks_nobody(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "_SEND_SECONDS", 0.2)
+    ends = Ends(monkeypatch)
+    async with served.run():
+        for _ in range(1000):
+            served.state.events.add(Kind.XID, "nvidia/0", "x" * 1000)
+        with Raw(served.path) as slow:
+            await slow.send(FOLLOW)
+            await served.ask("status")
+            await ends.reach(2)
+            lines = 0
+            while await slow.line():
+                lines += 1
+            # What fits into the socket's buffer, and not all thousand of them.
+            assert 0 < lines < 1000
+
+
+@pytest.mark.anyio
+async def test_clients_that_vanish_are_forgotten(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With room for one: each can come in only because the one before it is forgotten."""
+    monkeypatch.setattr(server, "_MOST_CONNECTIONS", 1)
+    ends = Ends(monkeypatch)
+    served.state.events.add(Kind.XID, "nvidia/0", "x")
+    async with served.run():
+        for number, request in enumerate((b"", b"{", STATUS, FOLLOW, FOLLOW + b"more")):
+            with Raw(served.path) as raw:
+                await raw.send(request)
+                if request.startswith(FOLLOW):
+                    await anyio.wait_readable(raw.socket)
+            await ends.reach(number + 1)
+        assert (await served.ask("status"))["node"] == "node-a"
+
+
+@pytest.mark.anyio
+async def test_a_client_that_read_all_may_go_too(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends = Ends(monkeypatch)
+    served.state.events.add(Kind.XID, "nvidia/0", "x")
+    async with served.run():
+        with Raw(served.path) as raw:
+            await raw.send(FOLLOW)
+            assert await raw.line()
+            await raw.send(b"more")
+        await ends.reach(1)
+
+
+def test_an_agent_that_does_not_answer_is_not_waited_for(
+    socket_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "_ANSWER_SECONDS", 0.01)
+    path = socket_folder / "x.sock"
+    with socket.socket(socket.AF_UNIX) as hung:
+        hung.bind(str(path))
+        hung.listen()
+        with pytest.raises(StartError, match="doesn't answer"):
+            main(["status", "--control-socket", str(path)])
+
+
+@pytest.mark.anyio
+async def test_there_is_a_limit_to_connections(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "_MOST_CONNECTIONS", 1)
+    served.state.events.add(Kind.XID, "nvidia/0", "x")
+    async with served.run():
+        with Raw(served.path) as first:
+            await first.send(FOLLOW)
+            await first.line()
+            with pytest.raises(StartError, match="has 1 control connections already"):
+                await served.ctl("status")
+
+
+@pytest.mark.anyio
+async def test_no_file_to_accept_with_is_no_end(
+    served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(server, "_REST_SECONDS", 0.0)
+    errors: list[OSError] = [OSError(24, "Too many open files"), BlockingIOError()]
+
+    class Listener(socket.socket):
+        def accept(self) -> Any:
+            if errors:
+                raise errors.pop(0)
+            return super().accept()
+
+    monkeypatch.setattr("hami_mock.control.server.socket.socket", Listener)
+    async with served.run():
+        assert await served.ask("status")
+    assert errors == []
+    assert "can't accept a connection: Too many open files" in caplog.text
+
+
+@pytest.mark.anyio
+async def test_a_stop_closes_connections_and_removes_the_socket(served: Served) -> None:
+    async with served.run():
+        idle, following, late = Raw(served.path), Raw(served.path), Raw(served.path)
+        await following.send(FOLLOW)
+        await served.ask("status")
+        late.socket.close()
+        late = Raw(served.path)
+    for raw in (idle, following, late):
+        with raw:
+            assert await raw.line() == b""
+    assert not served.path.exists()
+
+
+@pytest.mark.anyio
+async def test_a_connection_that_comes_in_while_it_stops_is_not_leaked(served: Served) -> None:
+    for turns in range(6):
+        async with served.run():
+            raw = Raw(served.path)
+            for _ in range(turns):
+                await anyio.lowlevel.checkpoint()
+        with raw:
+            assert await raw.line() == b""
+
+
+@pytest.mark.anyio
+async def test_the_socket_of_a_dead_agent_is_replaced(served: Served) -> None:
+    served.path.parent.mkdir()
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(served.path))
+    async with served.run():
+        assert await served.ask("status")
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+
+
+@pytest.mark.anyio
+async def test_the_socket_of_a_living_agent_is_left_alone(
+    served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with served.run():
+        second = Served(served.path)
+        async with second.run():
+            await served.ask("fail", targets=["nvidia/0"])
+        assert served.effects()
+        assert not second.effects()
+        assert await served.ask("status")
+    assert warnings(caplog)[0] == (
+        f"--control-socket: no control: can't listen on {served.path}: another agent listens "
+        "there; `hami-mock ctl` won't find this agent"
+    )
+
+
+@pytest.mark.anyio
+async def test_a_living_agent_that_has_its_hands_full_is_left_alone(
+    served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    served.path.parent.mkdir()
+    with socket.socket(socket.AF_UNIX) as busy:
+        busy.bind(str(served.path))
+        busy.listen(0)
+        with Raw(served.path):
+            async with served.run():
+                assert served.path.exists()
+    assert "another agent listens there" in warnings(caplog)[0]
+
+
+def a_file(path: Path) -> Path:
+    path.write_text("mine")
+    return path
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        (lambda folder: a_file(folder / "x"), "a file that is no socket is in its place"),
+        (lambda folder: a_file(folder / "x") / "control.sock", "Not a directory|File exists"),
+        (lambda folder: folder / ("x" * 120), "AF_UNIX path too long"),
+        (lambda folder: Path("/proc/hami-mock/control.sock"), "No such file or directory"),
+    ],
+)
+async def test_where_no_socket_can_be_the_agent_goes_on_without(
+    socket_folder: Path,
+    caplog: pytest.LogCaptureFixture,
+    place: Callable[[Path], Path],
+    message: str,
+) -> None:
+    served = Served(place(socket_folder))
+    async with served.run():
+        (warning,) = warnings(caplog)
+    assert warning.startswith(f"--control-socket: no control: can't listen on {served.path}: ")
+    assert any(text in warning for text in message.split("|"))
+    for file in socket_folder.iterdir():
+        assert file.read_text() == "mine"
+
+
+@pytest.mark.anyio
+async def test_what_took_the_place_of_our_socket_stays(served: Served) -> None:
+    async with served.run():
+        served.path.unlink()
+        a_file(served.path)
+    assert served.path.read_text() == "mine"
