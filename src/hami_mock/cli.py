@@ -2,12 +2,8 @@
 
 import sys
 import traceback
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 
-import anyio
-
-from hami_mock import __version__, logs
-from hami_mock.command_line import Parser, flag_values
 from hami_mock.errors import HamiMockError, UsageError
 from hami_mock.flags import normalise
 
@@ -78,121 +74,17 @@ def _dispatch(arguments: list[str]) -> int:
         first, arguments = "run", ["run", *arguments]
     if first not in COMMANDS:
         raise UsageError(f"{first!r} is no command: use one of {', '.join(COMMANDS)}")
-    # What `ctl` takes are words for cards and resources: they are left as they are.
-    return _RUNNERS[first](arguments[1:] if first == "ctl" else normalise(arguments[1:]))
+    return _run(first, arguments[1:])
 
 
-def _run(arguments: list[str]) -> int:
-    from hami_mock import app
-    from hami_mock.settings import load
+def _run(command: str, arguments: list[str]) -> int:
+    """Run a command; `ctl`, which people call again and again, without loading the others."""
+    if command == "ctl":
+        from hami_mock.control import client
 
-    parsed = _parser("run", with_options=True).parse(arguments)
-    flags = flag_values(parsed)
-    settings = load(flags)
-    logs.set_up(settings.log_level, settings.log_format)
-    _run_async(app.run, settings, flags)
-    return 0
+        # What it takes are words for cards and resources: they are left as they are.
+        return client.main(arguments)
+    from hami_mock import commands
 
-
-def _plan(arguments: list[str]) -> int:
-    from hami_mock import configuration, plan
-    from hami_mock.settings import load
-
-    parsed = _with_output(_parser("plan", with_options=True)).parse(arguments)
-    settings = load(flag_values(parsed))
-    logs.set_up(settings.log_level, settings.log_format)
-    node, version = anyio.run(configuration.plan, settings)
-    rows = plan.plan_rows(node, version)
-    print(plan.render(rows, parsed.output, plan.plan_table(node, rows)))
-    return 0
-
-
-def _ctl(arguments: list[str]) -> int:
-    from hami_mock.control import client
-
-    return client.main(arguments)
-
-
-def _scenario(arguments: list[str]) -> int:
-    from hami_mock import configuration, plan, scenario_command
-    from hami_mock.faults import scenario_reader
-    from hami_mock.settings import load
-
-    parser = _with_output(_parser("scenario", with_options=True))
-    parser.usage = "hami-mock scenario check FILE [FLAGS]"
-    parser.add_argument("check", choices=["check"], help="what to do with it")
-    scenario_command.add_arguments(parser)
-    parsed = parser.parse(arguments)
-    settings = load(flag_values(parsed))
-    # What happens on the copy of the node is no news.
-    logs.set_up("error", settings.log_format)
-    node, _ = anyio.run(configuration.plan, settings)
-    scenario = scenario_reader.read(parsed.file)
-    rehearsal = scenario_command.rehearse(
-        scenario, node, settings.seed, parsed.until, settings.ignored_xids
-    )
-    table = scenario_command.rehearsal_table(rehearsal, node)
-    print(plan.render(rehearsal.rows, parsed.output, table))
-    return 0
-
-
-def _demo(arguments: list[str]) -> int:
-    from hami_mock import demo
-    from hami_mock.settings import load
-
-    parser = _parser("demo", with_options=True)
-    parser.add_argument("--keep", action="store_true", help="stay up with a live table")
-    parsed = parser.parse(arguments)
-    settings = load(flag_values(parsed))
-    logs.set_up("error", settings.log_format)
-    _run_async(demo.run, settings, parsed.keep)
-    return 0
-
-
-def _models(arguments: list[str]) -> int:
-    from hami_mock import plan
-
-    parsed = _with_output(_parser("models")).parse(arguments)
-    rows = plan.model_rows()
-    print(plan.render(rows, parsed.output, plan.models_table(rows)))
-    return 0
-
-
-def _version(arguments: list[str]) -> int:
-    _parser("version").parse(arguments)
-    print(f"hami-mock {__version__}")
-    return 0
-
-
-_RUNNERS: dict[str, Callable[[list[str]], int]] = {
-    "run": _run,
-    "plan": _plan,
-    "demo": _demo,
-    "ctl": _ctl,
-    "scenario": _scenario,
-    "models": _models,
-    "version": _version,
-}
-
-
-def _parser(command: str, *, with_options: bool = False) -> Parser:
-    return Parser(command, COMMANDS[command], with_options=with_options)
-
-
-def _with_output(parser: Parser) -> Parser:
-    formats = ("table", "json", "yaml")
-    parser.add_argument(
-        "-o", "--output", choices=formats, default="table", help="how to print it [table]"
-    )
-    return parser
-
-
-def _run_async(function: Callable[..., Awaitable[None]], *arguments: object) -> None:
-    """Run, and take an error of ours out of the groups that task groups wrap it in."""
-    try:
-        anyio.run(function, *arguments)
-    except* HamiMockError as group:
-        error: BaseException = group
-        while isinstance(error, BaseExceptionGroup):
-            error = error.exceptions[0]
-        raise error from None
+    function: Callable[[list[str]], int] = getattr(commands, command)
+    return function(normalise(arguments))

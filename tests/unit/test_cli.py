@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from hami_mock import __version__, app, cli
+from hami_mock import __version__, app, commands
 from hami_mock.cli import COMMANDS, main
 from hami_mock.errors import HamiMockError, StartError
 from hami_mock.options import OPTIONS
@@ -135,7 +135,10 @@ def test_models_as_a_table(capsys: Captured) -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["stop"], "'stop' is no command: use one of run, plan, demo, models, version"),
+        (
+            ["stop"],
+            "'stop' is no command: use one of run, plan, demo, ctl, scenario, models, version",
+        ),
         (["Plan"], "'Plan' is no command"),
         (["plan", "--nvidia-card", "1"], "did you mean --nvidia-cards?"),
         (["plan", "-o", "xml"], "-o/--output: invalid choice: 'xml'"),
@@ -226,7 +229,7 @@ def test_ctrl_c_is_exit_code_130(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(_: list[str]) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(cli._RUNNERS, "models", interrupted)
+    monkeypatch.setattr(commands, "models", interrupted)
     assert main(["models"]) == 130
 
 

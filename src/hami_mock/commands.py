@@ -1,0 +1,112 @@
+"""What each command does with its arguments. Heavy parts are imported where they are needed."""
+
+from collections.abc import Awaitable, Callable
+
+import anyio
+
+from hami_mock import __version__, logs
+from hami_mock.cli import COMMANDS
+from hami_mock.command_line import Parser, flag_values
+from hami_mock.errors import HamiMockError
+from hami_mock.settings import load
+
+
+def run(arguments: list[str]) -> int:
+    """Run the agent until it is stopped."""
+    from hami_mock import app
+
+    parsed = _parser("run", with_options=True).parse(arguments)
+    flags = flag_values(parsed)
+    settings = load(flags)
+    logs.set_up(settings.log_level, settings.log_format)
+    _run_async(app.run, settings, flags)
+    return 0
+
+
+def plan(arguments: list[str]) -> int:
+    """Print what would be registered."""
+    from hami_mock import configuration, plan
+
+    parsed = _with_output(_parser("plan", with_options=True)).parse(arguments)
+    settings = load(flag_values(parsed))
+    logs.set_up(settings.log_level, settings.log_format)
+    node, version = anyio.run(configuration.plan, settings)
+    rows = plan.plan_rows(node, version)
+    print(plan.render(rows, parsed.output, plan.plan_table(node, rows)))
+    return 0
+
+
+def scenario(arguments: list[str]) -> int:
+    """Print what a scenario would do."""
+    from hami_mock import configuration, plan, scenario_command
+    from hami_mock.faults import scenario_reader
+
+    parser = _with_output(_parser("scenario", with_options=True))
+    parser.usage = "hami-mock scenario check FILE [FLAGS]"
+    parser.add_argument("check", choices=["check"], help="what to do with it")
+    scenario_command.add_arguments(parser)
+    parsed = parser.parse(arguments)
+    settings = load(flag_values(parsed))
+    # What happens on the copy of the node is no news.
+    logs.set_up("error", settings.log_format)
+    node, _ = anyio.run(configuration.plan, settings)
+    scenario = scenario_reader.read(parsed.file)
+    rehearsal = scenario_command.rehearse(
+        scenario, node, settings.seed, parsed.until, settings.ignored_xids
+    )
+    table = scenario_command.rehearsal_table(rehearsal, node)
+    print(plan.render(rehearsal.rows, parsed.output, table))
+    return 0
+
+
+def demo(arguments: list[str]) -> int:
+    """Show it work here."""
+    from hami_mock import demo as show
+
+    parser = _parser("demo", with_options=True)
+    parser.add_argument("--keep", action="store_true", help="stay up with a live table")
+    parsed = parser.parse(arguments)
+    settings = load(flag_values(parsed))
+    logs.set_up("error", settings.log_format)
+    _run_async(show.run, settings, parsed.keep)
+    return 0
+
+
+def models(arguments: list[str]) -> int:
+    """Print the catalog."""
+    from hami_mock import plan
+
+    parsed = _with_output(_parser("models")).parse(arguments)
+    rows = plan.model_rows()
+    print(plan.render(rows, parsed.output, plan.models_table(rows)))
+    return 0
+
+
+def version(arguments: list[str]) -> int:
+    """Print the version."""
+    _parser("version").parse(arguments)
+    print(f"hami-mock {__version__}")
+    return 0
+
+
+def _parser(command: str, *, with_options: bool = False) -> Parser:
+    return Parser(command, COMMANDS[command], with_options=with_options)
+
+
+def _with_output(parser: Parser) -> Parser:
+    formats = ("table", "json", "yaml")
+    parser.add_argument(
+        "-o", "--output", choices=formats, default="table", help="how to print it [table]"
+    )
+    return parser
+
+
+def _run_async(function: Callable[..., Awaitable[None]], *arguments: object) -> None:
+    """Run, and take an error of ours out of the groups that task groups wrap it in."""
+    try:
+        anyio.run(function, *arguments)
+    except* HamiMockError as group:
+        error: BaseException = group
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        raise error from None
