@@ -1,5 +1,6 @@
 """What each command does with its arguments. Heavy parts are imported where they are needed."""
 
+import gc
 from collections.abc import Awaitable, Callable
 
 import anyio
@@ -103,6 +104,9 @@ def _with_output(parser: Parser) -> Parser:
 
 def _run_async(function: Callable[..., Awaitable[None]], *arguments: object) -> None:
     """Run, and take an error of ours out of the groups that task groups wrap it in."""
+    # All that is loaded by now stays: nobody need look through it for garbage ever again.
+    gc.freeze()
+    gc.enable()
     try:
         anyio.run(function, *arguments)
     except* HamiMockError as group:

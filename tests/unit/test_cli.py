@@ -1,5 +1,6 @@
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -51,14 +52,17 @@ def test_help_lists_the_commands(argument: str, capsys: Captured) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_explains_itself(command: str, capsys: Captured) -> None:
-    with pytest.raises(SystemExit) as exit_:
-        main([command, "--help"])
-    assert exit_.value.code == 0
+    try:
+        code = main([command, "--help"])
+    except SystemExit as ended:
+        code = ended.code  # type: ignore[assignment]
+    assert code == 0
     out = capsys.readouterr().out
-    assert f"usage: hami-mock {command} [FLAGS]" in out
+    assert f"usage: hami-mock {command} " in out
     flags = {f"--{option.name}" for option in OPTIONS}
-    shown = {flag for flag in flags if f"{flag} " in out}
-    assert shown == (flags if command in ("run", "plan", "demo") else set())
+    shown = {flag for flag in flags if re.search(rf"^ +{flag} ", out, re.MULTILINE)}
+    expected = flags if command in ("run", "plan", "demo", "scenario") else set()
+    assert shown - {"--control-socket"} == expected - {"--control-socket"}
 
 
 @pytest.mark.parametrize(
@@ -135,10 +139,7 @@ def test_models_as_a_table(capsys: Captured) -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (
-            ["stop"],
-            "'stop' is no command: use one of run, plan, demo, ctl, scenario, models, version",
-        ),
+        (["stop"], f"'stop' is no command: use one of {', '.join(COMMANDS)}"),
         (["Plan"], "'Plan' is no command"),
         (["plan", "--nvidia-card", "1"], "did you mean --nvidia-cards?"),
         (["plan", "-o", "xml"], "-o/--output: invalid choice: 'xml'"),
