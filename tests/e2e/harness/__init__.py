@@ -8,6 +8,7 @@ cluster.py         a cluster of our own, and what a test can do to it
 │                      cgroups.py, layout.py)
 ├── pki.py, control_plane.py, node.py   certificates and daemons (daemon.py)
 └── small_images.py    the pods' sandbox and a workload
+hami.py            HAMi's own scheduler beside it (hami_config.py)
 container_build.py  the project's Containerfile as an image (base_image.py)
 leftovers.py        what a cluster could leave behind
 """
@@ -17,6 +18,8 @@ from .cluster import Cluster
 from .container_build import build_image
 from .errors import CommandFailed, HarnessError, NotReachedInTime, RequirementsMissing
 from .existing import ExistingCluster
+from .hami import Hami, hami_scheduler, running_hami
+from .hami_config import default_device_config, managed_resources
 from .progress import Progress
 from .requirements import missing_requirements
 from .small_images import WORKLOAD
@@ -30,12 +33,17 @@ __all__ = [
     "ClusterApi",
     "CommandFailed",
     "ExistingCluster",
+    "Hami",
     "HarnessError",
     "KubernetesVersion",
     "NotReachedInTime",
     "Progress",
     "RequirementsMissing",
     "build_image",
+    "default_device_config",
+    "hami_scheduler",
+    "managed_resources",
     "missing_requirements",
     "parse_version",
+    "running_hami",
 ]

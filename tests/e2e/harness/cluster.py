@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +18,7 @@ from .api import ClusterApi
 from .binaries import kubernetes_binaries, version_of
 from .commands import run
 from .daemon import Daemon
-from .layout import CONTAINERD_SOCKET, HOME, KUBELET_ROOT, LOGS, NODE_NAME
+from .layout import CONFIG, CONTAINERD_SOCKET, HOME, KUBELET_ROOT, LOGS, NODE_NAME
 from .progress import Progress
 from .requirements import ensure_requirements
 from .sandbox import Sandbox
@@ -29,6 +30,7 @@ State = TypeVar("State")
 START_TIMEOUT_S = 90.0
 KUBECTL_TIMEOUT_S = 60.0
 IMPORT_TIMEOUT_S = 300.0
+HTTP_TIMEOUT_S = 10.0
 
 
 class Cluster(ClusterApi):
@@ -42,6 +44,7 @@ class Cluster(ClusterApi):
         self._binaries = binaries
         self._sandbox = sandbox
         self._kubelet_started = 0.0
+        self._guests: list[Daemon] = []
         self._etcd = control_plane.etcd(sandbox)
         self._api_server = control_plane.api_server(sandbox, binaries)
         self._controllers = control_plane.controller_manager(sandbox, binaries)
@@ -142,6 +145,7 @@ class Cluster(ClusterApi):
             self._scheduler,
             self.containerd,
             self.kubelet,
+            *self._guests,
         )
 
     def owns(self, pid: int) -> bool:
@@ -192,6 +196,42 @@ class Cluster(ClusterApi):
     def run_in_sandbox(self, *command: str | Path) -> str:
         """Run a program of the machine as if on the node."""
         return run(self._sandbox.argv(command))
+
+    # --- more daemons, beside the cluster's own ------------------------------------------
+
+    def program(self, name: str) -> Path:
+        """One of the Kubernetes programs that this cluster is made of."""
+        return self._binaries / name
+
+    def daemon(
+        self, name: str, argv: Sequence[str | Path], *, env: Mapping[str, str] | None = None
+    ) -> Daemon:
+        """One more daemon for the sandbox, not started yet; it logs where the others do."""
+        return Daemon(self._sandbox, name, argv, env=env)
+
+    @contextmanager
+    def also_running(self, daemon: Daemon) -> Iterator[None]:
+        """Run it for the time of the block; if it dies, `check` says so."""
+        self._guests.append(daemon)
+        try:
+            daemon.start()
+            yield
+        finally:
+            self._guests.remove(daemon)
+            daemon.stop()
+
+    def write_config(self, name: str, settings: Mapping[str, Any]) -> Path:
+        """Write a daemon's settings as JSON; return the path as the daemon sees it."""
+        path = CONFIG / name
+        self._sandbox.outside(path).write_text(json.dumps(settings, indent=1))
+        return path
+
+    def http_get(self, url: str) -> str:
+        """GET from a daemon in the cluster's network. Raises CommandFailed if it isn't 200."""
+        # The certificates of these servers are their own; nobody else can answer there.
+        quietly = ["-q", "-Y", "off", "--no-check-certificate", "-O", "-"]
+        command = ["busybox", "wget", *quietly, url]
+        return run(self._sandbox.network_argv(command), timeout=HTTP_TIMEOUT_S)
 
     def _ctr_command(self, *words: str) -> list[str]:
         return ["ctr", f"--address={CONTAINERD_SOCKET}", "--namespace=k8s.io", *words]

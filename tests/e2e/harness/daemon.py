@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,10 +25,18 @@ class Usage:
 
 
 class Daemon:
-    def __init__(self, sandbox: Sandbox, name: str, argv: Sequence[str | Path]) -> None:
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        name: str,
+        argv: Sequence[str | Path],
+        *,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
         self.name = name
         self._sandbox = sandbox
         self._argv = argv
+        self._env = env or {}
         self._process: subprocess.Popen[bytes] | None = None
         self._pid = 0
 
@@ -49,6 +57,7 @@ class Daemon:
             "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
             "HOME": str(HOME),
             "TMPDIR": str(TEMPORARY),
+            **self._env,
         }
         self._process, self._pid = self._sandbox.spawn(self._argv, env=env, log=self._log_path())
 
