@@ -1,9 +1,14 @@
 """Card models by name, from catalog.json: one model a line, by generation and memory.
 
 One entry is what the vendor's device plugin counts as one device: a single chip of the boards A16
-(4 chips), MLU370-X8 (2) and Ascend910C (2), but both chips of a BI-V150. Ascend's memory and cores
-are those of HAMi's configuration. Estimates, for want of a published figure: cores of MR-V50 and
-MR-V100, power of MLU590, Ascend910B* and 910C.
+(4 chips), MLU370-X8 (2), Ascend910C (2) and MI250X (2), but both chips of a BI-V150. Ascend's
+memory and cores are those of HAMi's configuration, BR106's memory that of its plugin.
+
+Estimates, for want of a published figure: cores of MR-V50 and MR-V100, power of MLU590, Ascend910B*
+and 910C and all of AWS; cores and power of Hygon, MetaX, Enflame, Kunlunxin, Vastai and Biren, and
+of what these have built in several sizes (Z100, N100, R200, VA*, BR106) the memory too.
+
+A vendor's product of whole cards has the models of the product that slices them.
 """
 
 import json
@@ -16,12 +21,14 @@ from pathlib import Path
 class Model:
     """What is true of every card of one model.
 
-    - product: the name that the vendor's tool reports (nvidia-smi, cnmon, ixsmi, npu-smi)
+    - product: the name that the vendor's tool reports (nvidia-smi, cnmon, ixsmi, npu-smi, …)
     - memory: MiB, as that tool reports it; the data sheet's figure where none is public
-    - cores: CUDA cores, MLU cores, multiprocessors (Iluvatar) or AI cores (Ascend)
+    - cores: CUDA cores, MLU cores, multiprocessors (Iluvatar), AI cores (Ascend), compute units
+      (AMD, Hygon), NeuronCores (AWS), or what the vendor calls so
     - family: the architecture; of NVIDIA the value of the label nvidia.com/gpu.family
     - power: the board's power limit in W, rounded
     - compute: the CUDA compute capability; NVIDIA only
+    - chip: HAMi's word for it, where a vendor has one for each chip (Iluvatar, Ascend)
     """
 
     name: str
@@ -31,6 +38,7 @@ class Model:
     family: str
     power: int
     compute: str = ""
+    chip: str = ""
 
 
 @cache
@@ -38,9 +46,13 @@ def models() -> dict[str, dict[str, Model]]:
     """Return the models of each vendor: vendor key, then model name, in the catalog's order."""
     # JSON, not YAML: it is read at every start, and YAML would take 20 times as long.
     catalog = json.loads(Path(__file__).with_name("catalog.json").read_text(encoding="utf-8"))
-    return {
+    found = {
         vendor: {name: Model(name=name, **row) for name, row in rows.items()}
         for vendor, rows in catalog.items()
+        if not isinstance(rows, str)
+    }
+    return {
+        vendor: found[rows if isinstance(rows, str) else vendor] for vendor, rows in catalog.items()
     }
 
 

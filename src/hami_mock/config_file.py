@@ -48,13 +48,18 @@ class ConfigFile:
         return next((s for s in self.sections if s.matches(node_name)), None)
 
 
-def read(path: str) -> ConfigFile:
-    """Read a file. Raises UsageError with all that is wrong with its form."""
+def read_text(option: str, path: str) -> str:
+    """Return the text of a file that an option names. Raises UsageError."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise UsageError(f"--config: can't read {path!r}: {reason}") from error
+        raise UsageError(f"--{option}: can't read {path!r}: {reason}") from error
+
+
+def read(path: str) -> ConfigFile:
+    """Read a file. Raises UsageError with all that is wrong with its form."""
+    text = read_text("config", path)
     # Here, because most agents have no file, and the parser takes longer to load than the flags.
     from hami_mock import strict_yaml
 

@@ -71,7 +71,7 @@ def lay_out(
     problems: list[str] = []
     for vendor in settings.vendors:
         own = cards[vendor.vendor.key]
-        for offer in vendor.vendor.offers if own else ():
+        for offer in vendor.offers if own else ():
             try:
                 resources.append(_resource(vendor, offer, own, auto, past))
             except UsageError as error:
@@ -100,29 +100,42 @@ def _resource(
     auto_factor: int,
     past: Past,
 ) -> Resource:
-    factor = 1
-    if offer.role is Role.MEMORY:
-        factor = settings.memory_factor or auto_factor
+    factor = _factor(settings, offer, auto_factor)
     named = settings.names[offer.role]
     devices = _devices(settings, offer, cards, factor, past.devices.get(named.name))
-    resource = Resource(named.name, named.source, offer, settings.vendor, cards, devices, factor)
+    hami = settings.hami if offer.role is Role.SLOTS else None
+    resource = Resource(
+        named.name, named.source, offer, settings.vendor, cards, devices, factor, hami
+    )
     if not fits(resource.list_size(word=HEALTHY)) and devices.retired and past.held is not None:
         resource = replace(resource, devices=devices.keep_retired(past.held))
     size = resource.list_size(word=HEALTHY)
     if not fits(size):
         retired = sum(resource.devices.retired.values())
-        remedy = (
-            f"{retired} of them have no place any more, but pods may hold them: take devices away "
-            "first, and add others when those are gone"
-            if retired
-            else _remedy(settings, offer, cards)
-        )
+        remedy = _remedy(settings, offer, cards)
+        if _list_fits(_devices(settings, offer, cards, factor), cards):
+            # All that is in the way is the past.
+            remedy = (
+                f"{retired} of them have no place any more, but pods may hold them"
+                if retired
+                else "short IDs are taken by devices that have no place any more"
+            )
+            remedy += ": take devices away first, and add others when those are gone"
         raise UsageError(
             f"{resource.name}: {resource.count + retired} devices make a list of {size} "
             f"bytes; the limit of the kubelet is {MESSAGE_LIMIT}: {remedy}"
         )
     _check_no_card_is_empty(resource)
     return resource
+
+
+def _factor(settings: VendorSettings, offer: Offer, auto_factor: int) -> int:
+    """Return how many MiB of memory one device stands for; 1 if it doesn't count memory."""
+    if offer.role is not Role.MEMORY:
+        return 1
+    if settings.memory_factor is None:
+        return max(auto_factor, offer.memory_unit)
+    return settings.memory_factor * offer.memory_unit
 
 
 def _devices(
@@ -142,7 +155,10 @@ def _devices(
                 card: _scaled(card.memory, settings.memory_scaling) // factor for card in cards
             }
         case Role.CORES:
-            counts = dict.fromkeys(cards, _scaled(100, settings.core_scaling))
+            counts = {
+                card: _scaled(offer.per_card or card.model.cores, settings.core_scaling)
+                for card in cards
+            }
         case Role.PERCENTAGE:
             counts = dict.fromkeys(cards, 100)
     if isinstance(before, UnitDevices) and before.heads == offer.heads:
@@ -185,7 +201,7 @@ def _auto_factor(
     free: list[tuple[VendorSettings, Offer]] = []
     for vendor in settings.vendors:
         own = cards[vendor.vendor.key]
-        for offer in vendor.vendor.offers if own else ():
+        for offer in vendor.offers if own else ():
             if offer.role is not Role.MEMORY:
                 fixed += sum(_devices(vendor, offer, own, 1).counts.values())
             elif vendor.memory_factor is None:
@@ -196,7 +212,7 @@ def _auto_factor(
         units = 0 if dear(fixed, version) else fixed
         for vendor, offer in free:
             own = cards[vendor.vendor.key]
-            devices = _devices(vendor, offer, own, factor)
+            devices = _devices(vendor, offer, own, _factor(vendor, offer, factor))
             units += sum(devices.counts.values())
             if not _list_fits(devices, own):
                 return False
@@ -221,7 +237,7 @@ def _smallest_factor(settings: VendorSettings, offer: Offer, cards: tuple[Card, 
     low, high = 1, _LARGEST_FACTOR
     while low < high:
         middle = (low + high) // 2
-        if _list_fits(_devices(settings, offer, cards, middle), cards):
+        if _list_fits(_devices(settings, offer, cards, middle * offer.memory_unit), cards):
             high = middle
         else:
             low = middle + 1

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from hami_mock.faults.xid import APPLICATION_ERRORS
-from hami_mock.vendors import VENDORS, Role, Vendor
+from hami_mock.vendors import VENDORS, Offer, Role, Vendor
 
 ENV_PREFIX = "HAMI_MOCK_"
 DEFAULT_CONTROL_SOCKET = "/run/hami-mock/control.sock"
@@ -72,6 +72,8 @@ def pattern(regex: str, allowed: str, metavar: str) -> Kind:
 MOST_CARDS = 128
 CARDS = whole(0, MOST_CARDS)
 MEMORY = whole(1, 16 * 1024 * 1024)
+SPLIT = whole(1, 1024)
+SCALING = scaling()
 MODEL = pattern(r"\S+", "the name of a card model, see `hami-mock models`", "NAME")
 FACTOR = Kind(
     Annotated[_Number, Field(ge=1, le=1024 * 1024)] | Literal["auto"],
@@ -179,6 +181,21 @@ GENERAL = (
     ),
     Option("log-format", choice("text", "json"), "text", "how a line of the log looks", "General"),
     Option(
+        "hami",
+        SWITCH,
+        False,
+        "be the node side of HAMi: write its annotations, answer its handshakes, "
+        "give pods what its scheduler assigned",
+        "HAMi",
+    ),
+    Option(
+        "device-config-file",
+        FILE,
+        None,
+        "HAMi's device-config.yaml: names of resources, and how cards are sliced",
+        "HAMi",
+    ),
+    Option(
         "scenario", FILE, None, "a scenario to play from the start (see `hami-mock scenario`)",
         "Faults",
     ),
@@ -199,17 +216,42 @@ def _vendor_options(vendor: Vendor) -> Iterator[Option]:
 
     yield option("cards", CARDS, vendor.cards, "cards on the node; 0: none, nothing is registered")
     yield option("model", MODEL, vendor.model, "their model, see `hami-mock models`")
-    if vendor.offers_role(Role.MEMORY):
-        yield option("memory", MEMORY, None, "MiB per card (else the model's)")
-        yield option("memory-scaling", scaling(), 1.0, "oversubscription of memory")
-        yield option("memory-factor", FACTOR, 1, "MiB that one unit of the memory resource means")
-    if vendor.offers_role(Role.CORES):
-        yield option("core-scaling", scaling(), 1.0, "oversubscription of compute")
-    if vendor.offers_role(Role.SLOTS):
-        yield option("split", whole(1, 1024), vendor.split, "slots that each card is sliced into")
     for offer in vendor.offers:
-        text = f"name of the resource that counts {offer.role}"
-        yield Option(offer.flag, RESOURCE_NAME, offer.name, text, vendor.title, offer.flag_aliases)
+        if offer.role is Role.MEMORY:
+            yield option("memory", MEMORY, None, "MiB per card (else the model's)")
+            yield option("memory-scaling", SCALING, 1.0, "oversubscription of memory")
+            yield option("memory-factor", FACTOR, 1, _factor_help(offer.memory_unit))
+    if vendor.offers_role(Role.CORES):
+        yield option("core-scaling", SCALING, 1.0, "oversubscription of compute")
+    if vendor.offers_role(Role.SLOTS) and not vendor.is_whole:
+        text = "slots that each card is sliced into"
+        text += "" if vendor.split else " (else by HAMi's templates of the chip)"
+        yield option("split", SPLIT, vendor.split, text)
+    if vendor.modes:
+        text = "what HAMi's scheduler is told of how cards are sliced"
+        yield option("mode", choice(*vendor.modes), vendor.modes[0], text)
+    for offer in vendor.offers:
+        yield Option(
+            offer.flag,
+            RESOURCE_NAME,
+            offer.name or None,
+            _name_help(offer),
+            vendor.title,
+            offer.flag_aliases,
+        )
+
+
+def _factor_help(memory_unit: int) -> str:
+    if memory_unit == 1:
+        return "MiB that one unit of the memory resource means"
+    return f"how many times {memory_unit} MiB one unit of the memory resource means"
+
+
+def _name_help(offer: Offer) -> str:
+    text = f"name of the resource that counts {offer.role}"
+    if offer.hami:
+        text += "; without one it isn't registered"
+    return f"{text} (--hami on: {offer.name_in_hami('CHIP')})" if offer.hami_name else text
 
 
 VENDOR_OPTIONS = {vendor.key: tuple(_vendor_options(vendor)) for vendor in VENDORS}

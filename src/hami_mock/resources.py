@@ -6,12 +6,17 @@ memory, a percent of compute). Both kinds of devices belong to a card, and healt
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from hami_mock import wire
 from hami_mock.devices import Devices
 from hami_mock.errors import UnhealthyDevice, UnknownDevice
 from hami_mock.inventory import Card
 from hami_mock.vendors import Offer, Role, Vendor
+
+if TYPE_CHECKING:
+    # What HAMi's scheduler knows takes long to load, and few agents need it.
+    from hami_mock.hami.side import HamiSide
 
 Uuids = Collection[str]
 """UUIDs of cards."""
@@ -22,7 +27,8 @@ class Resource:
     """One extended resource of the node.
 
     `factor` is how much of the thing one device stands for (MiB of memory; 1 for all else), and
-    `source` the option that gave the name, for messages.
+    `source` the option that gave the name, for messages. `hami` is what HAMi's scheduler sees of
+    it; None: nothing.
     """
 
     name: str
@@ -32,6 +38,7 @@ class Resource:
     cards: tuple[Card, ...]
     devices: Devices
     factor: int = 1
+    hami: "HamiSide | None" = None
 
     @property
     def count(self) -> int:
@@ -52,7 +59,7 @@ class Resource:
             case Role.MEMORY:
                 return f"{self.factor} MiB"
             case Role.CORES | Role.PERCENTAGE:
-                return "1 %"
+                return "1 %" if self.offer.per_card == 100 else "1 core"
 
     def list_size(
         self, unhealthy: Uuids = (), word: bytes = wire.UNHEALTHY, lost: Uuids = ()

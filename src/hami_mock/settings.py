@@ -4,12 +4,11 @@ import os
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from hami_mock.card_groups import card_groups
 from hami_mock.config_file import ConfigFile, Section, read
 from hami_mock.errors import UsageError
-from hami_mock.inventory import CardGroup
 from hami_mock.kubelet_rules import Version, parse_version
 from hami_mock.layers import (
     Entry,
@@ -22,32 +21,19 @@ from hami_mock.layers import (
     override_layer,
     strongest,
 )
-from hami_mock.options import BY_NAME
-from hami_mock.vendors import VENDORS, Role, Vendor
+from hami_mock.vendor_settings import Hami, Named, VendorSettings, vendor_settings
+from hami_mock.vendors import VENDORS
+
+if TYPE_CHECKING:
+    from hami_mock.device_config_layer import DeviceFile
+
+_DeviceFiles = dict[str, "DeviceFile | None"]
+"""Files that have been read, by path; None for one that couldn't be."""
 
 # Linux takes 107 bytes for the path of a unix socket; the longest of our names needs 48 of them.
 LONGEST_SOCKET_DIR = 107 - len("/") - 48
 
-
-@dataclass(frozen=True)
-class Named:
-    """A resource's name, and the option that gave it, as the user wrote it."""
-
-    name: str
-    source: str
-
-
-@dataclass(frozen=True)
-class VendorSettings:
-    """One vendor's cards and how they are offered. `memory_factor` None means auto."""
-
-    vendor: Vendor
-    groups: tuple[CardGroup, ...]
-    split: int
-    memory_scaling: float
-    core_scaling: float
-    memory_factor: int | None
-    names: Mapping[Role, Named]
+__all__ = ["Named", "Settings", "VendorSettings", "load"]
 
 
 @dataclass(frozen=True)
@@ -63,6 +49,8 @@ class Settings:
     control_socket: str
     pod_resources_socket: str
     kubernetes_events: bool
+    hami: bool
+    device_config_file: str
     scenario: str
     seed: int | None
     ignored_xids: frozenset[int]
@@ -92,13 +80,16 @@ def load(flags: Mapping[str, str], overrides: Mapping[str, str] | None = None) -
     weak = [_node_name_layer(), file_layer(path, file.entries, problems)]
     node_name = str(strongest("node-name", [*weak, *strong]) or socket.gethostname())
     chosen = file.section_of(node_name)
-    settings = _settings([*weak, *_special(path, chosen, problems), *strong], node_name, problems)
+    # Each is read once, and anew when the settings are loaded again.
+    device_files: _DeviceFiles = {}
+    layers = [*weak, *_special(path, chosen, problems), *strong]
+    settings = _settings(layers, node_name, device_files, problems)
     # A mistake in the section of another node is one too: or this node would start where the next
     # one won't.
     for section in file.sections:
         if section is not chosen:
             layers = [*weak, *_special(path, section, problems), *strong]
-            _settings(layers, node_name, problems)
+            _settings(layers, node_name, device_files, problems)
     if problems:
         raise UsageError(dict.fromkeys(problems))
     return settings
@@ -114,9 +105,15 @@ def _special(path: str, section: Section | None, problems: list[str]) -> list[La
     return [file_layer(path, section.entries, problems, is_section=True)] if section else []
 
 
-def _settings(layers: Sequence[Layer], node_name: str, problems: list[str]) -> Settings:
+def _settings(
+    layers: Sequence[Layer], node_name: str, device_files: _DeviceFiles, problems: list[str]
+) -> Settings:
+    device_file = _device_file(layers, device_files, problems)
+    if device_file is not None:
+        layers = [_device_layer(device_file, layers, node_name), *layers]
     values = Merged(layers, problems)
-    vendors = tuple(_vendor_settings(vendor, values, problems) for vendor in VENDORS)
+    hami = Hami(values["hami"], device_file)
+    vendors = tuple(vendor_settings(vendor, values, hami, problems) for vendor in VENDORS)
     _check_names(vendors, problems)
     _check_socket_dir(values, problems)
     version = values["kubelet-version"]
@@ -130,6 +127,8 @@ def _settings(layers: Sequence[Layer], node_name: str, problems: list[str]) -> S
         control_socket=values["control-socket"],
         pod_resources_socket=values["pod-resources-socket"],
         kubernetes_events=values["kubernetes-events"],
+        hami=values["hami"],
+        device_config_file=values["device-config-file"] or "",
         scenario=values["scenario"] or "",
         seed=values["seed"],
         ignored_xids=frozenset(int(xid) for xid in values["ignored-xids"].split(",") if xid),
@@ -138,31 +137,36 @@ def _settings(layers: Sequence[Layer], node_name: str, problems: list[str]) -> S
     )
 
 
-def _vendor_settings(vendor: Vendor, values: Merged, problems: list[str]) -> VendorSettings:
-    def value(key: str, otherwise: Any) -> Any:
-        # A vendor has no option for what none of its resources counts.
-        option = f"{vendor.key}-{key}"
-        return values[option] if option in BY_NAME else otherwise
+def _device_file(
+    layers: Sequence[Layer], known: _DeviceFiles, problems: list[str]
+) -> "DeviceFile | None":
+    path = strongest("device-config-file", layers)
+    if not path or not isinstance(path, str):
+        return None  # what is no text is said to be wrong with the other values
+    if path not in known:
+        # Here, because few agents have such a file, and what reads it takes long to load.
+        from hami_mock import device_config_layer
 
-    factor = value("memory-factor", 1)
-    return VendorSettings(
-        vendor=vendor,
-        groups=card_groups(vendor, values, problems),
-        split=value("split", 1),
-        memory_scaling=value("memory-scaling", 1.0),
-        core_scaling=value("core-scaling", 1.0),
-        memory_factor=None if factor == "auto" else factor,
-        names={
-            offer.role: Named(values[offer.flag], values.place(offer.flag))
-            for offer in vendor.offers
-        },
-    )
+        known[path] = None
+        try:
+            known[path] = device_config_layer.read(path)
+        except UsageError as error:
+            problems += error.problems
+    return known[path]
+
+
+def _device_layer(file: "DeviceFile", stronger: Sequence[Layer], node_name: str) -> Layer:
+    # Chips have names of their own, so which cards there are must be known first.
+    values = Merged(stronger, [])
+    groups = {vendor.key: card_groups(vendor, values, []) for vendor in VENDORS if vendor.has_chips}
+    return file.layer(node_name, {key: own[0].model for key, own in groups.items() if own})
 
 
 def _check_names(vendors: tuple[VendorSettings, ...], problems: list[str]) -> None:
     taken: dict[str, str] = {}
     for vendor in vendors:
-        for named in vendor.names.values() if vendor.groups else ():
+        for offer in vendor.offers if vendor.groups else ():
+            named = vendor.names[offer.role]
             if named.name in taken:
                 problems.append(
                     f"{named.source}: the resource name {named.name!r} is taken by "

@@ -4,6 +4,9 @@ A list may carry 262,144 units, and each byte of an ID counts (`wire`). So a uni
 written in base 89, three characters for as long as they last and then four. The first character is
 drawn from `heads`, a set that belongs to one resource alone: no two resources can share an ID.
 
+Most first characters belong to the two largest resources. The many small ones have IDs that begin
+with `LEAD`, and heads of their own behind it: one character more.
+
 Nothing is stored per unit: an ID is computed from its number, a number from its ID, and the IDs of
 a whole range come out as columns of characters, at the speed of memory copies.
 """
@@ -16,6 +19,8 @@ ALPHABET = (
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_.~+=!#$%'()*,/:;?@[]^`{|}"
 )
 BASE = len(ALPHABET)
+LEAD = "{"
+"""No head: what heads begin with that have their place behind it."""
 WIDTHS = (3, 4)
 _DIGITS = {chr(symbol): digit for digit, symbol in enumerate(ALPHABET)}
 
@@ -34,8 +39,9 @@ class UnitIds:
 
     def __init__(self, heads: str) -> None:
         self.heads = heads
-        self._heads = heads.encode("ascii")
-        self._head_digits = {head: digit for digit, head in enumerate(heads)}
+        self._lead = LEAD if heads.startswith(LEAD) else ""
+        self._heads = heads.removeprefix(LEAD).encode("ascii")
+        self._head_digits = {chr(head): digit for digit, head in enumerate(self._heads)}
         self._offsets = {
             width: sum(self._count(shorter) for shorter in WIDTHS if shorter < width)
             for width in WIDTHS
@@ -55,18 +61,19 @@ class UnitIds:
                 for _ in range(width - 1):
                     number, digit = divmod(number, BASE)
                     tail.append(ALPHABET[digit])
-                return bytes([self._heads[number], *reversed(tail)]).decode("ascii")
+                return self._lead + bytes([self._heads[number], *reversed(tail)]).decode("ascii")
             number -= count
         raise IndexError("no such unit")
 
     def decode(self, device_id: str) -> int | None:
         """Return the number of an ID, or None if it is none of this resource's."""
-        offset = self._offsets.get(len(device_id))
-        if offset is None:
+        own = device_id.removeprefix(self._lead)
+        offset = self._offsets.get(len(own))
+        if offset is None or not device_id.startswith(self._lead):
             return None
         try:
-            number = self._head_digits[device_id[0]]
-            for character in device_id[1:]:
+            number = self._head_digits[own[0]]
+            for character in own[1:]:
                 number = number * BASE + _DIGITS[character]
         except KeyError:
             return None
@@ -75,18 +82,31 @@ class UnitIds:
     def columns(self, numbers: Numbers) -> Iterator[Columns]:
         """Yield the IDs of numbers, one block for each width in use."""
         for width, own in self._by_width(numbers):
-            yield tuple(
-                b"".join(
-                    _column(self._heads if place == 0 else ALPHABET, width - 1 - place, run)
-                    for run in own
-                )
-                for place in range(width)
+            lead = [self._lead.encode("ascii") * sum(map(len, own))] if self._lead else []
+            yield (
+                *lead,
+                *(
+                    b"".join(
+                        _column(self._heads if place == 0 else ALPHABET, width - 1 - place, run)
+                        for run in own
+                    )
+                    for place in range(width)
+                ),
             )
 
     def lengths(self, numbers: Numbers) -> Iterator[tuple[int, int]]:
-        """Yield (width, how many) for the same numbers as `columns`."""
+        """Yield (length, how many) for the same numbers as `columns`.
+
+        Those beyond `capacity` would take one character more: nobody can list so many, but who asks
+        shall hear how large the list would be.
+        """
+        beyond = sum(map(len, numbers))
         for width, own in self._by_width(numbers):
-            yield width, sum(map(len, own))
+            many = sum(map(len, own))
+            beyond -= many
+            yield len(self._lead) + width, many
+        if beyond:
+            yield len(self._lead) + WIDTHS[-1] + 1, beyond
 
     def _by_width(self, numbers: Numbers) -> Iterator[tuple[int, list[range]]]:
         """Yield each width in use with its numbers, counted from the first of that width."""

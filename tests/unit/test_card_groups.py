@@ -4,6 +4,7 @@ import pytest
 
 from hami_mock.inventory import CardGroup
 from hami_mock.settings import load
+from hami_mock.vendors import VENDORS
 from tests.unit.builders import config_file, problems_of, vendor_settings
 
 
@@ -46,7 +47,7 @@ def test_groups_of_the_file_have_models_memory_numa_and_links(tmp_path: Path) ->
     assert (fourth.model.name, fourth.cards) == ("V100-SXM2-32GB", 1)
 
 
-@pytest.mark.parametrize("key", ["nvidia", "mlu", "iluvatar", "ascend"])
+@pytest.mark.parametrize("key", [vendor.key for vendor in VENDORS])
 def test_every_vendor_can_have_groups(tmp_path: Path, key: str) -> None:
     found = groups_of(tmp_path, f"{key}: {{groups: [{{cards: 3}}, {{cards: 1}}]}}", key)
     assert [group.cards for group in found] == [3, 1]

@@ -12,7 +12,9 @@ MODELS = [
 
 
 @pytest.mark.parametrize(
-    ("vendor", "least"), [("nvidia", 14), ("mlu", 5), ("iluvatar", 4), ("ascend", 7)]
+    ("vendor", "least"),
+    [("nvidia", 14), ("mlu", 5), ("iluvatar", 4), ("ascend", 7), ("hygon", 4), ("amd", 4)]
+    + [(vendor.key, 3) for vendor in VENDORS if not vendor.cards],
 )
 def test_there_are_enough_models(vendor: str, least: int) -> None:
     assert len(catalog.models()[vendor]) >= least
@@ -25,12 +27,26 @@ def test_every_vendor_and_nobody_else_is_in_the_catalog() -> None:
 @pytest.mark.parametrize(("vendor", "model"), MODELS)
 def test_figures_are_sane(vendor: Vendor, model: Model) -> None:
     assert 4096 <= model.memory <= 300_000
-    assert 4 <= model.cores <= 25_000
+    assert 2 <= model.cores <= 25_000
     assert 5 <= model.power <= 1500
     assert model.product
     assert model.family == model.family.lower() != ""
     assert bool(model.compute) == (vendor.key == "nvidia")
+    assert bool(model.chip) == vendor.has_chips
     assert " " not in model.name
+
+
+@pytest.mark.parametrize("vendor", [v for v in VENDORS if v.has_chips], ids=lambda v: v.key)
+def test_every_chip_that_hami_knows_has_a_model_and_no_other_chip_has(vendor: Vendor) -> None:
+    assert {model.chip for model in catalog.models()[vendor.key].values()} == set(vendor.words)
+
+
+@pytest.mark.parametrize(
+    ("whole", "sliced"),
+    [("metax-gpu", "metax"), ("enflame-gcu", "enflame"), ("kunlun-xpu", "kunlun")],
+)
+def test_both_products_of_a_vendor_have_the_same_models(whole: str, sliced: str) -> None:
+    assert catalog.models()[whole] is catalog.models()[sliced]
 
 
 @pytest.mark.parametrize(("vendor", "model"), MODELS)
@@ -52,6 +68,8 @@ def test_the_default_model_exists(vendor: Vendor) -> None:
         ("nvidia", "A100-SXM4-80GB", 81920),
         ("nvidia", "B200", 183359),
         ("ascend", "Ascend910B3", 65536),
+        ("amd", "MI300X", 196592),
+        ("hygon", "K100-AI", 65520),
     ],
 )
 def test_well_known_models_have_their_memory(vendor: str, name: str, memory: int) -> None:

@@ -13,6 +13,7 @@ from hami_mock.cli import COMMANDS, main
 from hami_mock.errors import HamiMockError, StartError
 from hami_mock.options import OPTIONS
 from hami_mock.settings import Settings
+from hami_mock.vendors import VENDORS
 from tests.unit.builders import config_file
 
 Captured = pytest.CaptureFixture[str]
@@ -122,10 +123,9 @@ def test_plan_prints_a_table_with_its_warnings_and_nothing_on_stderr(capsys: Cap
 def test_models(output: str, read: Callable[[str], Any], capsys: Captured) -> None:
     assert main(["models", "-o", output]) == 0
     rows = read(capsys.readouterr().out)
-    assert {"vendor", "name", "product", "memory", "cores", "family", "compute", "power"} == set(
-        rows[0]
-    )
-    assert {row["vendor"] for row in rows} == {"nvidia", "mlu", "iluvatar", "ascend"}
+    keys = ("vendor", "name", "product", "memory", "cores", "family", "compute", "power", "chip")
+    assert set(keys) == set(rows[0])
+    assert {row["vendor"] for row in rows} == {vendor.key for vendor in VENDORS}
     assert len(rows) >= 14 + 5 + 4 + 7
 
 

@@ -17,12 +17,35 @@ NAMES_IN_THE_ISSUE = [
     "mlu-resource-memory-name", "ascend-resource-memory-name",
     "config", "node-name", "socket-dir", "http-listen", "kubelet-version", "log-level",
     "log-format",
+    "hami", "device-config-file", "nvidia-mode", "ascend-mode",
+    *(f"hygon-{key}" for key in ("cards", "model", "memory", "memory-scaling", "memory-factor",
+                                 "core-scaling", "split", "resource-name", "resource-memory-name",
+                                 "resource-core-name")),
+    *(f"metax-gpu-{key}" for key in ("cards", "model", "resource-name")),
+    "mlu-memory-name", "mlu-core-name", "iluvatar-memory-name", "ascend-split",
+    "ascend-resource-name", "ascend-resource-core-name",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES_IN_THE_ISSUE)
 def test_every_option_of_the_issue_is_there(name: str) -> None:
     assert name in BY_NAME
+
+
+def test_what_is_given_out_whole_has_no_split() -> None:
+    assert "metax-split" in BY_NAME
+    assert not {"metax-gpu-split", "awsneuron-split"} & set(BY_NAME)
+
+
+def test_a_vendor_has_no_options_for_what_it_does_not_count() -> None:
+    assert not {"vastai-memory", "vastai-core-scaling", "kunlun-core-scaling"} & set(BY_NAME)
+
+
+def test_help_says_what_a_unit_is_and_what_hami_calls_it() -> None:
+    assert "256 MiB" in BY_NAME["mlu-memory-factor"].help
+    assert "huawei.com/CHIP-memory" in BY_NAME["ascend-resource-memory-name"].help
+    assert "it isn't registered" in BY_NAME["ascend-resource-name"].help
+    assert "--hami" not in BY_NAME["resource-name"].help
 
 
 def test_no_name_or_alias_means_two_options() -> None:
@@ -65,6 +88,7 @@ ALLOWED: dict[str, list[object]] = {
     "node-name": ["a", "node-1.example.com"],
     "log-level": ["debug", "info", "warning", "error"],
     "log-format": ["text", "json"],
+    "nvidia-mode": ["hami-core", "mig"],
 }
 
 NOT_ALLOWED: dict[str, list[object]] = {
@@ -80,6 +104,8 @@ NOT_ALLOWED: dict[str, list[object]] = {
     "node-name": ["", " ", "a b", "x" * 254],
     "log-level": ["", "INFO", "trace"],
     "log-format": ["", "xml"],
+    "nvidia-mode": ["", "mps"],
+    "hami": ["maybe", ""],
 }
 
 

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from types import ModuleType
 
 import pytest
@@ -224,3 +225,9 @@ def test_the_unhealthy_card_of_another_resource_is_no_obstacle() -> None:
     resource = slot_resource(cards(2))
     first, second = resource.cards
     assert resource.cards_of([f"{first.uuid}-0"], {second.uuid, "GPU-elsewhere"}) == (first,)
+
+
+@pytest.mark.parametrize(("per_card", "unit"), [(100, "1 %"), (16, "1 core"), (None, "1 core")])
+def test_a_unit_of_compute_is_a_percent_or_a_core(per_card: int | None, unit: str) -> None:
+    resource = unit_resource([100], Role.CORES)
+    assert replace(resource, offer=replace(resource.offer, per_card=per_card)).unit == unit

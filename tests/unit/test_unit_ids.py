@@ -4,12 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hami_mock.unit_ids import ALPHABET, BASE, Columns, UnitIds
-from hami_mock.vendors import VENDORS, Offer, Role
+from hami_mock.unit_ids import ALPHABET, BASE, LEAD, Columns, UnitIds
+from hami_mock.vendors import ASCEND, NVIDIA, VENDORS, Offer, Role
+from tests.unit.builders import offer_of
 
 OFFERS = [offer for vendor in VENDORS for offer in vendor.offers if offer.heads]
 SHORT = BASE**2
 """How many IDs of three characters one head has."""
+
+
+def starts(offer: Offer) -> set[str]:
+    """What the IDs of an offer can begin with."""
+    lead = LEAD if offer.heads.startswith(LEAD) else ""
+    return {lead + head for head in offer.heads.removeprefix(lead)}
 
 
 def as_strings(columns: Columns) -> list[str]:
@@ -46,6 +53,42 @@ def test_the_first_ids_of_two_heads_are_those_of_the_first_head() -> None:
     assert ids.encode(2 * SHORT) == "x000"
 
 
+def test_ids_behind_the_lead_are_one_character_longer() -> None:
+    ids = UnitIds("{AB")
+    assert [ids.encode(number) for number in (0, SHORT, 2 * SHORT)] == ["{A00", "{B00", "{A000"]
+    assert ids.capacity == 2 * (SHORT + BASE**3)
+
+
+FIRST_IDS = {
+    "resource-cores": "@00",
+    "resource-mem": "000",
+    "resource-mem-percentage": "%00",
+    "iluvatar-core-name": "^00",
+    "ascend-resource-memory-name": "Y00",
+    "mlu-memory-name": "{A00",
+    "mlu-core-name": "{B00",
+    "iluvatar-memory-name": "{C00",
+    "ascend-resource-core-name": "{D00",
+    "hygon-resource-memory-name": "{E00",
+    "hygon-resource-core-name": "{F00",
+    "metax-resource-memory-name": "{G00",
+    "metax-resource-core-name": "{H00",
+    "enflame-resource-memory-name": "{I00",
+    "enflame-resource-core-name": "{J00",
+    "mthreads-resource-memory-name": "{K00",
+    "mthreads-resource-core-name": "{L00",
+    "kunlun-resource-memory-name": "{M00",
+    "awsneuron-resource-core-name": "{N00",
+    "amd-resource-memory-name": "{O00",
+    "amd-resource-core-name": "{P00",
+}
+
+
+def test_ids_never_change_from_one_release_to_the_next() -> None:
+    """A running pod holds these IDs: whoever changes them breaks the pods of every node."""
+    assert {offer.flag: UnitIds(offer.heads).encode(0) for offer in OFFERS} == FIRST_IDS
+
+
 @given(st.text())
 def test_a_text_is_either_foreign_or_the_id_of_its_number(text: str) -> None:
     ids = UnitIds("0123")
@@ -62,6 +105,11 @@ def test_malformed_and_foreign_ids_have_no_number(text: str) -> None:
     assert UnitIds("@").decode(text) is None
 
 
+@pytest.mark.parametrize("text", ["", "{", "{A", "A00", "A000", "{B00", "{A0", "{{A00", "{A0000"])
+def test_behind_the_lead_too(text: str) -> None:
+    assert UnitIds("{A").decode(text) is None
+
+
 @given(first=st.sampled_from(OFFERS), second=st.sampled_from(OFFERS), data=st.data())
 def test_an_id_of_one_resource_is_foreign_to_all_others(
     first: Offer, second: Offer, data: st.DataObject
@@ -71,7 +119,7 @@ def test_an_id_of_one_resource_is_foreign_to_all_others(
     assert (other.decode(id_) is None) == (first is not second)
 
 
-@given(heads=st.sampled_from(["@", "xy"]), span=ranges)
+@given(heads=st.sampled_from(["@", "xy", "{A", "{xy"]), span=ranges)
 def test_columns_hold_the_ids_that_encode_gives(heads: str, span: tuple[int, int]) -> None:
     ids = UnitIds(heads)
     first, count = span
@@ -80,7 +128,7 @@ def test_columns_hold_the_ids_that_encode_gives(heads: str, span: tuple[int, int
     assert found == [ids.encode(number) for number in numbers]
 
 
-@given(heads=st.sampled_from(["@", "xy"]), span=ranges)
+@given(heads=st.sampled_from(["@", "xy", "{A", "{xy"]), span=ranges)
 def test_lengths_agree_with_columns(heads: str, span: tuple[int, int]) -> None:
     ids = UnitIds(heads)
     numbers = (range(span[0], sum(span)),)
@@ -100,6 +148,15 @@ def test_the_last_number_has_an_id_and_the_next_one_none() -> None:
         ids.encode(ids.capacity)
 
 
+@pytest.mark.parametrize(("heads", "longest"), [("@", 4), ("{A", 5)])
+def test_numbers_without_an_id_count_with_one_character_more(heads: str, longest: int) -> None:
+    """A list that is refused for its size must be refused with its size."""
+    ids = UnitIds(heads)
+    lengths = list(ids.lengths((range(ids.capacity + 10), range(ids.capacity + 20, 10**9))))
+    assert [length for length, _ in lengths] == [longest - 1, longest, longest + 1]
+    assert sum(many for _, many in lengths) == 10**9 - 10
+
+
 def test_the_alphabet_has_no_character_that_json_escapes_and_none_twice() -> None:
     assert not set(b'<>&"\\') & set(ALPHABET)
     assert len(set(ALPHABET)) == BASE
@@ -107,13 +164,18 @@ def test_the_alphabet_has_no_character_that_json_escapes_and_none_twice() -> Non
 
 
 @pytest.mark.parametrize(
-    ("first", "second"), list(itertools.combinations(OFFERS, 2)), ids=lambda offer: offer.name
+    ("first", "second"), list(itertools.combinations(OFFERS, 2)), ids=lambda offer: offer.flag
 )
 def test_no_two_offers_share_a_head(first: Offer, second: Offer) -> None:
-    assert not set(first.heads) & set(second.heads)
+    assert not starts(first) & starts(second)
 
 
-@pytest.mark.parametrize("offer", OFFERS, ids=lambda offer: offer.name)
+def test_the_lead_is_no_head() -> None:
+    assert LEAD not in {start for offer in OFFERS for start in starts(offer)}
+    assert LEAD.encode() in ALPHABET
+
+
+@pytest.mark.parametrize("offer", OFFERS, ids=lambda offer: offer.flag)
 def test_heads_are_of_the_alphabet_and_none_is_there_twice(offer: Offer) -> None:
     heads = offer.heads.encode()
     assert set(heads) <= set(ALPHABET)
@@ -121,7 +183,7 @@ def test_heads_are_of_the_alphabet_and_none_is_there_twice(offer: Offer) -> None
 
 
 @pytest.mark.parametrize(
-    "offer", [o for o in OFFERS if o.role is Role.MEMORY], ids=lambda offer: offer.name
+    "offer", [offer_of(vendor, Role.MEMORY) for vendor in (NVIDIA, ASCEND)], ids=lambda o: o.name
 )
 def test_a_full_memory_list_needs_three_characters_only(offer: Offer) -> None:
     ids = UnitIds(offer.heads)

@@ -18,7 +18,7 @@ class Stage:
     def __init__(self, state: NodeState) -> None:
         self._state = state
         self._player: Player | None = None
-        self._scope = anyio.CancelScope()
+        self._scope: anyio.CancelScope | None = None
         self._wanted = anyio.Event()
         self._idle = anyio.Event()
         self._idle.set()
@@ -30,6 +30,7 @@ class Stage:
             await self._wanted.wait()
             self._wanted = anyio.Event()
             assert self._player is not None
+            assert self._scope is not None
             try:
                 with self._scope:
                     await self._player.run()
@@ -58,6 +59,6 @@ class Stage:
         return asdict(self._player.status) if self._player else None
 
     async def _end(self) -> None:
-        if not self._idle.is_set():
+        if self._scope is not None and not self._idle.is_set():
             self._scope.cancel()
             await self._idle.wait()

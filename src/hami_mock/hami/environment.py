@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hami_mock import vendors
 from hami_mock.hami.assignment import AssignedDevice
-from hami_mock.vendors import Identity
+from hami_mock.vendor import Identity, Vendor
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,14 @@ class Environment:
         return {name: value for name, value in variables.items() if value}
 
 
+def _of(vendor: Vendor, *others: tuple[str, str]) -> Environment:
+    return Environment(vendor.visible_devices, vendor.identity, others)
+
+
 # None is known of the plugins that are only published as images (Iluvatar's and Kunlunxin's for
 # HAMi, Metax, Enflame, Moore Threads, Vastai); Hygon's mounts files instead.
 NVIDIA = Environment(
-    visible_devices=("NVIDIA_VISIBLE_DEVICES",),
+    vendors.NVIDIA.visible_devices,
     others=(
         ("CUDA_DEVICE_MEMORY_LIMIT_{i}", "{memory}m"),
         ("CUDA_DEVICE_SM_LIMIT", "{cores}"),
@@ -55,17 +60,11 @@ NVIDIA = Environment(
     ),
     when_oversubscribed=(("CUDA_OVERSUBSCRIBE", "true"),),
 )
-CAMBRICON = Environment(("MLU_VISIBLE_DEVICES", "CAMBRICON_VISIBLE_DEVICES"), Identity.INDEX)
-ILUVATAR = Environment(("ILUVATAR_COREX_VISIBLE_DEVICES", "IX_VISIBLE_DEVICES"))
-ASCEND = Environment(
-    ("ASCEND_VISIBLE_DEVICES",), Identity.INDEX, others=(("ASCEND_VNPU_SPECS", "{template}"),)
-)
-ASCEND_HAMI_CORE = Environment(
-    ("ASCEND_VISIBLE_DEVICES",),
-    Identity.INDEX,
-    others=(("NPU_MEM_QUOTA", "{memory}"), ("NPU_PRIORITY", "{cores}")),
-)
+CAMBRICON = _of(vendors.CAMBRICON)
+ILUVATAR = _of(vendors.ILUVATAR)
+ASCEND = _of(vendors.ASCEND, ("ASCEND_VNPU_SPECS", "{template}"))
+ASCEND_HAMI_CORE = _of(vendors.ASCEND, ("NPU_MEM_QUOTA", "{memory}"), ("NPU_PRIORITY", "{cores}"))
 """For pods with huawei.com/vnpu-mode: hami-core, which HAMi's library slices."""
-AMD = Environment(("ROCR_VISIBLE_DEVICES",), others=(("HIP_DEVICE_MEMORY_LIMIT", "{memory}m"),))
-BIREN = Environment(("BR_PHY_CARDS",))
+AMD = _of(vendors.AMD, ("HIP_DEVICE_MEMORY_LIMIT", "{memory}m"))
+BIREN = _of(vendors.BIREN)
 NONE = Environment()

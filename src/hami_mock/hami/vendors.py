@@ -1,16 +1,19 @@
 """The vendors of HAMi 2.10, as data: what the scheduler reads and writes for each.
 
-A vendor here is what the scheduler takes for one, so each chip of Ascend and Iluvatar is. These are
-the defaults of HAMi's chart; resources can have other names in its configuration.
+A vendor here is what the scheduler takes for one, so each chip of Ascend and Iluvatar is. Words,
+resources and units are those of `hami_mock.vendors`, the defaults of HAMi's chart; resources can
+have other names in its configuration.
 """
 
 import sys
 
+from hami_mock import vendors as makers
 from hami_mock.hami import environment
 from hami_mock.hami.handshake import ReportStyle
 from hami_mock.hami.lock import Lock
 from hami_mock.hami.register import Encoding
 from hami_mock.hami.vendor import HamiVendor, NodeAnnotations, PodAnnotations, ResourceNames
+from hami_mock.vendor import Role, Vendor
 
 
 def iluvatar(word: str, resources: ResourceNames) -> HamiVendor:
@@ -58,29 +61,25 @@ def _cards_in_network_0(word: str) -> int | None:
     return sys.maxsize if word == "Ascend910C" else 4
 
 
-def _iluvatar(chip: str) -> HamiVendor:
-    base = f"iluvatar.ai/{chip}"
-    names = ResourceNames(
-        f"{base}-vgpu", memory=f"{base}.vMem", memory_unit=256, cores=f"{base}.vCore"
+def _names(vendor: Vendor, chip: str = "") -> ResourceNames:
+    offers = {offer.role: offer for offer in vendor.offers}
+    memory, cores = offers.get(Role.MEMORY), offers.get(Role.CORES)
+    percentage = offers.get(Role.PERCENTAGE)
+    return ResourceNames(
+        count=offers[Role.SLOTS].name_in_hami(chip),
+        memory=memory.name_in_hami(chip) if memory else "",
+        memory_unit=memory.memory_unit if memory else 1,
+        cores=cores.name_in_hami(chip) if cores else "",
+        # Where the model says how many, 2 is what HAMi takes before it has seen a node.
+        cores_per_card=(cores.per_card or 2) if cores else 100,
+        percentage=percentage.name_in_hami(chip) if percentage else "",
     )
-    return iluvatar(chip, names)
-
-
-def _ascend(chip: str, slots: int) -> HamiVendor:
-    base = f"huawei.com/Ascend{chip}"
-    names = ResourceNames(base, memory=f"{base}-memory", cores=f"{base}-core")
-    return ascend(f"Ascend{chip}", names, slots)
 
 
 NVIDIA = HamiVendor(
     word="NVIDIA",
     maker="nvidia",
-    resources=ResourceNames(
-        "nvidia.com/gpu",
-        memory="nvidia.com/gpumem",
-        cores="nvidia.com/gpucores",
-        percentage="nvidia.com/gpumem-percentage",
-    ),
+    resources=_names(makers.NVIDIA),
     # The plugin left the handshake alone from 2.8 on.
     node=NodeAnnotations("hami.io/node-nvidia-register", Encoding.JSON, "hami.io/node-handshake"),
     pods=PodAnnotations.named("vgpu"),
@@ -92,12 +91,7 @@ NVIDIA = HamiVendor(
 CAMBRICON = HamiVendor(
     word="MLU",
     maker="cambricon",
-    resources=ResourceNames(
-        "cambricon.com/vmlu",
-        memory="cambricon.com/mlu.smlu.vmemory",
-        memory_unit=256,
-        cores="cambricon.com/mlu.smlu.vcore",
-    ),
+    resources=_names(makers.CAMBRICON),
     pods=PodAnnotations.named("cambricon-mlu"),
     lock=Lock.CAMBRICON,
     slots=100,
@@ -106,9 +100,7 @@ CAMBRICON = HamiVendor(
 HYGON = HamiVendor(
     word="DCU",
     maker="hygon",
-    resources=ResourceNames(
-        "hygon.com/dcunum", memory="hygon.com/dcumem", cores="hygon.com/dcucores"
-    ),
+    resources=_names(makers.HYGON),
     node=NodeAnnotations(
         "hami.io/node-dcu-register",
         Encoding.COLON,
@@ -123,19 +115,14 @@ HYGON = HamiVendor(
 METAX_GPU = HamiVendor(
     word="Metax-GPU",
     maker="metax",
-    resources=ResourceNames("metax-tech.com/gpu"),
+    resources=_names(makers.METAX_GPU),
     pods=PodAnnotations.named("metax-gpu"),
     slots=1,
 )
 METAX_SGPU = HamiVendor(
     word="Metax-SGPU",
     maker="metax",
-    resources=ResourceNames(
-        "metax-tech.com/sgpu",
-        memory="metax-tech.com/vmemory",
-        memory_unit=1024,
-        cores="metax-tech.com/vcore",
-    ),
+    resources=_names(makers.METAX),
     node=NodeAnnotations("metax-tech.com/node-gpu-devices", Encoding.METAX),
     pods=PodAnnotations.named("metax-sgpu"),
     lock=Lock.HAMI,
@@ -143,7 +130,7 @@ METAX_SGPU = HamiVendor(
 ENFLAME_GCU = HamiVendor(
     word="GCU",
     maker="enflame",
-    resources=ResourceNames("enflame.com/gcu"),
+    resources=_names(makers.ENFLAME_GCU),
     pods=PodAnnotations.named("enflame-gcu"),
     slots=1,
 )
@@ -151,12 +138,7 @@ ENFLAME_DRS = HamiVendor(
     word="Enflame",
     maker="enflame",
     # Memory is in GiB, but a number far above what a card has is taken for MiB.
-    resources=ResourceNames(
-        "enflame.com/drs-gcu",
-        memory="enflame.com/gcu-memory",
-        memory_unit=1024,
-        cores="enflame.com/gcu-core",
-    ),
+    resources=_names(makers.ENFLAME),
     # Not cards, but slices and profiles: none of the encodings.
     node=NodeAnnotations("enflame.com/gcu-drs-capacity"),
     pods=PodAnnotations("hami.io/enflame-vgpu-devices-allocated"),
@@ -164,27 +146,21 @@ ENFLAME_DRS = HamiVendor(
 MTHREADS = HamiVendor(
     word="Mthreads",
     maker="mthreads",
-    resources=ResourceNames(
-        "mthreads.com/vgpu",
-        memory="mthreads.com/sgpu-memory",
-        memory_unit=512,
-        cores="mthreads.com/sgpu-core",
-        cores_per_card=16,
-    ),
+    resources=_names(makers.MTHREADS),
     pods=PodAnnotations("hami.io/mthreads-vgpu-devices-allocated"),
     slots=100,
 )
 KUNLUN_XPU = HamiVendor(
     word="kunlun",
     maker="kunlun",
-    resources=ResourceNames("kunlunxin.com/xpu"),
+    resources=_names(makers.KUNLUN_XPU),
     pods=PodAnnotations("hami.io/kunlun-allocated"),
     slots=1,
 )
 KUNLUN_VXPU = HamiVendor(
     word="XPU",
     maker="kunlun",
-    resources=ResourceNames("kunlunxin.com/vxpu", memory="kunlunxin.com/vxpu-memory"),
+    resources=_names(makers.KUNLUN),
     node=NodeAnnotations(
         "hami.io/node-register-xpu",
         Encoding.JSON,
@@ -197,9 +173,7 @@ KUNLUN_VXPU = HamiVendor(
 AWS_NEURON = HamiVendor(
     word="AWSNeuron",
     maker="awsneuron",
-    resources=ResourceNames(
-        "aws.amazon.com/neuron", cores="aws.amazon.com/neuroncore", cores_per_card=2
-    ),
+    resources=_names(makers.AWS_NEURON),
     pods=PodAnnotations("hami.io/aws-neuron-devices-allocated"),
     slots=1,
 )
@@ -207,7 +181,7 @@ AMD = HamiVendor(
     word="AMD",
     maker="amd",
     # A card is registered with its compute units as cores; pods ask for percent of them.
-    resources=ResourceNames("amd.com/gpu", memory="amd.com/gpumem", cores="amd.com/gpucores"),
+    resources=_names(makers.AMD),
     node=NodeAnnotations("hami.io/node-amd-register", Encoding.JSON),
     pods=PodAnnotations.named("amd"),
     lock=Lock.HAMI,
@@ -218,7 +192,7 @@ AMD = HamiVendor(
 VASTAI = HamiVendor(
     word="Vastai",
     maker="vastai",
-    resources=ResourceNames("vastaitech.com/va"),
+    resources=_names(makers.VASTAI),
     node=NodeAnnotations(
         "hami.io/node-va-register", Encoding.JSON, "hami.io/node-handshake-va", ReportStyle.DOTTED
     ),
@@ -228,7 +202,7 @@ VASTAI = HamiVendor(
 BIREN = HamiVendor(
     word="Biren",
     maker="biren",
-    resources=ResourceNames("birentech.com/gpu"),
+    resources=_names(makers.BIREN),
     node=NodeAnnotations(
         "hami.io/node-biren-register",
         Encoding.JSON,
@@ -241,16 +215,19 @@ BIREN = HamiVendor(
     has_model_as_type=True,
     environment=environment.BIREN,
 )
-ILUVATAR = tuple(map(_iluvatar, ("MR-V100", "MR-V50", "BI-V150", "BI-V100")))
-# Slots: the allocatable memory over the smallest template's, as the plugin reckons them.
-ASCEND = (
-    _ascend("910A", 15),
-    _ascend("910B2", 8),
-    _ascend("910B3", 4),
-    _ascend("910B4-1", 4),
-    _ascend("910B4", 4),
-    _ascend("310P", 7),
-    _ascend("910C", 4),
+ILUVATAR = tuple(iluvatar(word, _names(makers.ILUVATAR, word)) for word in makers.ILUVATAR.words)
+# The allocatable memory over the smallest template's, as the plugin reckons slots.
+_ASCEND_SLOTS = {
+    "Ascend910A": 15,
+    "Ascend910B2": 8,
+    "Ascend910B3": 4,
+    "Ascend910B4-1": 4,
+    "Ascend910B4": 4,
+    "Ascend310P": 7,
+    "Ascend910C": 4,
+}
+ASCEND = tuple(
+    ascend(word, _names(makers.ASCEND, word), _ASCEND_SLOTS[word]) for word in makers.ASCEND.words
 )
 
 VENDORS = (
