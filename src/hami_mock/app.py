@@ -12,7 +12,7 @@ from anyio.abc import TaskStatus
 
 from hami_mock import __version__, unit_record
 from hami_mock.advice import warnings
-from hami_mock.cluster.node_events import report_events
+from hami_mock.cluster.in_cluster import InCluster
 from hami_mock.configuration import Configuration, plan
 from hami_mock.control.server import ControlServer
 from hami_mock.deviceplugin.directory import SocketDirectory
@@ -29,6 +29,7 @@ from hami_mock.status import status
 from hami_mock.telemetry.http import agent_routes, serve_http
 
 if TYPE_CHECKING:
+    from hami_mock.cluster.kubernetes import Kubernetes
     from hami_mock.faults.scenario import Scenario
 
 _log = logging.getLogger(__name__)
@@ -38,15 +39,22 @@ class Agent:
     """A node's device plugins, and all that shows or changes their state."""
 
     def __init__(
-        self, settings: Settings, node: Node, flags: Mapping[str, str] | None = None
+        self,
+        settings: Settings,
+        node: Node,
+        flags: Mapping[str, str] | None = None,
+        kubernetes: "Kubernetes | None" = None,
     ) -> None:
+        """Make an agent; `kubernetes` if the settings need the cluster."""
         self.settings = settings
         self.state = NodeState(node, ignored_xids=settings.ignored_xids)
         self.directory = SocketDirectory(settings.socket_dir)
         self.pod_resources = PodResources(settings.pod_resources_socket)
         self.configuration = Configuration(settings, flags or {}, self.state, self.pod_resources)
         self.stage = Stage(self.state)
-        self._plugins = Plugins(self.state, self.directory)
+        self._in_cluster = InCluster(self, kubernetes) if kubernetes else None
+        allocator = self._in_cluster.allocator if self._in_cluster else None
+        self._plugins = Plugins(self.state, self.directory, allocator)
         self.plugins = self._plugins.all
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
@@ -55,7 +63,8 @@ class Agent:
             _log.info("removed the socket of an agent that is gone: %s", name)
         async with AsyncExitStack() as stack:
             if self.settings.http_listen:
-                routes = agent_routes(self.state, self.plugins, self.configuration)
+                writes = self._in_cluster.writes if self._in_cluster else None
+                routes = agent_routes(self.state, self.plugins, self.configuration, writes)
                 server = serve_http(self.settings.http_listen, routes)
                 _log.info("HTTP at %s", await stack.enter_async_context(server))
             tasks = await stack.enter_async_context(anyio.create_task_group())
@@ -66,8 +75,8 @@ class Agent:
             if self.settings.control_socket:
                 await tasks.start(ControlServer(self.settings.control_socket, self).run)
             await tasks.start(release_retired, self.state, self.pod_resources)
-            if self.settings.kubernetes_events:
-                await tasks.start(report_events, self.node.name, self.state.events)
+            if self._in_cluster:
+                await tasks.start(self._in_cluster.run)
             task_status.started()
             await anyio.sleep_forever()
 
@@ -106,15 +115,24 @@ class Agent:
 
 async def run(settings: Settings, flags: Mapping[str, str]) -> None:
     """Run the agent until SIGTERM or SIGINT; at SIGHUP it reads its configuration again."""
+    scenario = _scenario(settings)
     node, version = await _plan_at_start(settings)
     _announce(settings, node, version)
-    agent = Agent(settings, node, flags)
-    scenario = _scenario(settings)
+    async with AsyncExitStack() as stack:
+        kubernetes = None
+        if settings.needs_cluster:
+            from hami_mock.cluster.kubernetes import Kubernetes
+
+            kubernetes = await stack.enter_async_context(Kubernetes())
+        await _run_until_signal(Agent(settings, node, flags, kubernetes), scenario)
+
+
+async def _run_until_signal(agent: Agent, scenario: "Scenario | None") -> None:
     async with anyio.create_task_group() as tasks:
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             await tasks.start(agent.run)
             if scenario is not None:
-                await agent.stage.play(scenario, settings.seed)
+                await agent.stage.play(scenario, agent.settings.seed)
             async for number in signals:
                 name = signal.Signals(number).name
                 if number != signal.SIGHUP:
@@ -135,6 +153,9 @@ def _scenario(settings: Settings) -> "Scenario | None":
 
 async def _plan_at_start(settings: Settings) -> tuple[Node, Version | None]:
     """Plan, with the units numbered as the agent before this one had them."""
+    if settings.is_companion:
+        # The node at the API server will say.
+        return Node(settings.node_name, (), ()), settings.kubelet_version
     past = unit_record.read(Path(settings.socket_dir), settings)
     try:
         node, version = await plan(settings, past)
@@ -144,7 +165,9 @@ async def _plan_at_start(settings: Settings) -> tuple[Node, Version | None]:
         # Without holes in the numbering it may fit; if not, this says why.
         node, version = await plan(settings)
         _log.warning("units are numbered anew: with the numbers of before, a list would not fit")
-    return release(node, ()), version
+    node = release(node, ())
+    unit_record.write(Path(settings.socket_dir), node)
+    return node, version
 
 
 def _announce(settings: Settings, node: Node, version: Version | None) -> None:
@@ -156,7 +179,9 @@ def _announce(settings: Settings, node: Node, version: Version | None) -> None:
         len(node.resources),
         settings.socket_dir,
     )
-    if not node.resources:
+    if settings.is_companion:
+        _log.info("companion of a real plugin: what it registers is read from the node")
+    elif not node.resources:
         _log.warning("no cards are configured for this node: nothing will be registered")
     for resource in node.resources:
         _log.info("%s: %d x %s", resource.name, resource.count, resource.unit)

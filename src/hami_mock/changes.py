@@ -13,6 +13,9 @@ _AT_START_ONLY = (
     "control_socket",
     "pod_resources_socket",
     "kubernetes_events",
+    "hami",
+    "hami_keep_annotations",
+    "source",
     "scenario",
     "seed",
 )

@@ -12,6 +12,7 @@ COMMANDS = {
     "plan": "show what would be registered, without registering it",
     "demo": "try it here: the agent against an embedded kubelet, no cluster needed",
     "ctl": "see and change an agent that runs: status, fail, recover, set, events, …",
+    "doctor": "explain why HAMi or the kubelet would refuse a node or a pod",
     "scenario": "check a scenario and show its timeline, without playing it",
     "models": "list the card models",
     "version": "print the version",
@@ -84,6 +85,10 @@ def _run(command: str, arguments: list[str]) -> int:
 
         # What it takes are words for cards and resources: they are left as they are.
         return client.main(arguments)
+    if command == "doctor":
+        from hami_mock.doctor import command as doctor
+
+        return doctor.main(arguments)
     from hami_mock import commands
 
     function: Callable[[list[str]], int] = getattr(commands, command)

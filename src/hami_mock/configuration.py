@@ -3,8 +3,9 @@
 import logging
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio.abc import TaskStatus
@@ -12,6 +13,7 @@ from anyio.abc import TaskStatus
 from hami_mock import unit_record
 from hami_mock.changes import changes, waiting
 from hami_mock.cluster import api
+from hami_mock.concurrency import first_of
 from hami_mock.deviceplugin.holders import PodResources
 from hami_mock.errors import UsageError
 from hami_mock.events import Kind
@@ -21,8 +23,19 @@ from hami_mock.layout import Node, Past, lay_out
 from hami_mock.settings import Settings, load
 from hami_mock.state import NodeState
 
+if TYPE_CHECKING:
+    from hami_mock.companion.companion import Companion
+
 _SETTLE_SECONDS = 0.2
 """A file is read when it has stayed the same for so long: somebody may still be writing it."""
+
+_FIXED = {
+    "node_name": "its cards are named after the node",
+    "config": "it follows the file that it was started with",
+    "hami": "all of its resources may have other names",
+    "source": "its cards would be other ones",
+}
+"""What can't change while the agent runs, and why."""
 
 _log = logging.getLogger(__name__)
 
@@ -59,22 +72,32 @@ class Configuration:
         self._state = state
         self._pod_resources = pod_resources
         self._one_at_a_time = anyio.Lock()
-        self._file = Path(settings.config) if settings.config else None
+        self.companion: Companion | None = None
+        """Who decides which cards there are, if that isn't the configuration."""
+        self._files = [Path(f) for f in (settings.config, settings.device_config_file) if f]
         self._seen = self._content()
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Follow the file, if there is one, until cancelled.
+        """Follow the files, if there are any, until cancelled.
 
         A ConfigMap's file is a link into a folder that is swapped: the content is what counts.
         """
         task_status.started()
-        if self._file is None:
+        if not self._files:
             return
-        folder = FolderWatch(self._file.parent, with_writes=True)
+        folders = [
+            FolderWatch(path, with_writes=True)
+            for path in dict.fromkeys(file.parent for file in self._files)
+        ]
+
+        def has_changed() -> bool:
+            return self._content() != self._seen
+
         async with anyio.create_task_group() as tasks:
-            await tasks.start(folder.run)
+            for folder in folders:
+                await tasks.start(folder.run)
             while True:
-                await folder.wait_until(lambda: self._content() != self._seen)
+                await first_of(*(partial(folder.wait_until, has_changed) for folder in folders))
                 await self._settle()
                 await self.follow()
 
@@ -88,23 +111,28 @@ class Configuration:
 
     async def reload(self) -> list[str]:
         """Read everything again and return what changed. Raises UsageError; the old one stays."""
-        self._seen = self._content()
-        try:
-            lines = await self._apply(self.overrides)
-        except UsageError as error:
-            self.error = error.problems
-            told = "; ".join(error.problems)
-            self._state.events.add(Kind.CONFIGURATION_REJECTED, self._subject, told)
-            raise
-        self.error = ()
-        return lines
+        async with self._one_at_a_time:
+            self._seen = self._content()
+            try:
+                return await self._apply(self.overrides)
+            except UsageError as error:
+                self.error = error.problems
+                told = "; ".join(error.problems)
+                self._state.events.add(Kind.CONFIGURATION_REJECTED, self._subject, told)
+                raise
 
     async def set_options(self, values: Mapping[str, str], *, reset: bool = False) -> list[str]:
         """Set options over all else, or take all that was set back first; return what changed."""
-        overrides = {**({} if reset else self.overrides), **values}
-        lines = await self._apply(overrides)
-        self.overrides = overrides
-        return lines
+        async with self._one_at_a_time:
+            overrides = {**({} if reset else self.overrides), **values}
+            lines = await self._apply(overrides)
+            self.overrides = overrides
+            return lines
+
+    @property
+    def missing(self) -> list[str]:
+        """What a companion can't see of the cards that it should go by."""
+        return self.companion.reasons if self.companion else []
 
     def as_data(self) -> dict[str, Any]:
         """Return what `ctl status` and /readyz show."""
@@ -113,36 +141,45 @@ class Configuration:
             "error": list(self.error) or None,
             "changed": self.changed,
             "overrides": self.overrides,
+            "missing": self.missing,
         }
 
     async def _apply(self, overrides: Mapping[str, str]) -> list[str]:
-        async with self._one_at_a_time:
-            before = self._state.node
-            settings = load(self._flags, overrides)
-            if settings.node_name != self.settings.node_name:
-                raise UsageError(
-                    f"node-name: {settings.node_name!r} is not allowed: an agent that runs stays "
-                    f"{self.settings.node_name!r}, since its cards are named after the node"
-                )
-            past = Past({r.name: r.devices for r in before.resources}, await self._held())
-            node, _ = await plan(settings, past)
-            lines = [*changes(before, node), *waiting(self.settings, settings)]
-            self._take(settings, node, lines)
-            return lines
-
-    def _take(self, settings: Settings, node: Node, lines: list[str]) -> None:
+        settings = load(self._flags, overrides)
+        self._check_fixed(settings)
+        if self.companion is not None:
+            lines = await self.companion.reconfigure(settings)
+        else:
+            lines = await self._change_node(settings)
+        lines += waiting(self.settings, settings)
         self.settings = settings
+        self.error = ()
         self._state.ignored_xids = settings.ignored_xids
         logging.getLogger().setLevel(settings.log_level.upper())
-        self._state.change(node)
-        unit_record.write(Path(settings.socket_dir), node)
         if lines:
             self.changed = time.time()
             told = "; ".join(lines)
             self._state.events.add(Kind.CONFIGURATION_CHANGED, self._subject, told)
+        return lines
 
-    async def _held(self) -> set[str] | None:
-        return await self._pod_resources.held()
+    def _check_fixed(self, settings: Settings) -> None:
+        wrong = [
+            f"{name.replace('_', '-')}: {getattr(settings, name)!r} is not allowed: for an agent "
+            f"that runs it stays {getattr(self.settings, name)!r}, since {reason}"
+            for name, reason in _FIXED.items()
+            if getattr(settings, name) != getattr(self.settings, name)
+        ]
+        if wrong:
+            raise UsageError(wrong)
+
+    async def _change_node(self, settings: Settings) -> list[str]:
+        held = await self._pod_resources.held()
+        before = self._state.node
+        past = Past({r.name: r.devices for r in before.resources}, held)
+        node, _ = await plan(settings, past)
+        self._state.change(node)
+        unit_record.write(Path(settings.socket_dir), node)
+        return changes(before, node)
 
     async def _settle(self) -> None:
         before = None
@@ -150,15 +187,17 @@ class Configuration:
             before = now
             await anyio.sleep(_SETTLE_SECONDS)
 
-    def _content(self) -> bytes | None:
-        if self._file is None:
-            return None
-        try:
-            return self._file.read_bytes()
-        except OSError:
-            # `load` will say what is wrong with it.
-            return None
+    def _content(self) -> list[bytes | None]:
+        return [_bytes(file) for file in self._files]
 
     @property
     def _subject(self) -> str:
         return self.settings.config or "configuration"
+
+
+def _bytes(file: Path) -> bytes | None:
+    try:
+        return file.read_bytes()
+    except OSError:
+        # `load` will say what is wrong with it.
+        return None

@@ -78,7 +78,7 @@ class SlotDevices:
         retired = {
             uuid: {*range(self.split if uuid in self._cards else 0), *self._retired.get(uuid, ())}
             - set(range(split if uuid in now else 0))
-            for uuid in self._cards.keys() | self._retired.keys()
+            for uuid in {**self._cards, **self._retired}
         }
         return SlotDevices(now.values(), split, retired)
 
@@ -207,18 +207,22 @@ class UnitDevices:
         numbers: dict[str, Numbers] = dict.fromkeys(counts, ())
         retired: dict[str, Numbers] = {}
         for uuid in {**self.numbers, **self._retired}:
-            own = (*self.numbers.get(uuid, ()), *self._retired.get(uuid, ()))
+            own = [*self.numbers.get(uuid, ()), *self._retired.get(uuid, ())]
             kept, cut = _cut(own, counts.get(uuid, 0))
             if uuid in counts:
                 numbers[uuid] = kept
-            retired[uuid] = cut
+            retired[uuid] = _joined(cut)
         free = _gaps([run for runs in (*numbers.values(), *retired.values()) for run in runs])
         for uuid, count in counts.items():
-            while missing := count - sum(map(len, numbers[uuid])):
+            own = list(numbers[uuid])
+            missing = count - sum(map(len, own))
+            while missing:
                 gap = next(free)
                 taken, rest = gap[:missing], gap[missing:]
-                numbers[uuid] = _joined((*numbers[uuid], taken))
+                own.append(taken)
+                missing -= len(taken)
                 free = chain([rest], free) if rest else free
+            numbers[uuid] = _joined(own)
         return UnitDevices(self._ids, numbers, retired)
 
     @property
@@ -317,11 +321,15 @@ def _gaps(taken: Iterable[range]) -> Iterator[range]:
     yield range(position, sys.maxsize)
 
 
-def _joined(runs: Numbers) -> Numbers:
-    """Return the runs with the last two as one, where they adjoin."""
-    if len(runs) > 1 and runs[-2].stop == runs[-1].start:
-        return (*runs[:-2], range(runs[-2].start, runs[-1].stop))
-    return runs
+def _joined(runs: Iterable[range]) -> Numbers:
+    """Return the runs in the same order, with those as one that adjoin."""
+    joined: list[range] = []
+    for run in runs:
+        if joined and joined[-1].stop == run.start:
+            joined[-1] = range(joined[-1].start, run.stop)
+        else:
+            joined.append(run)
+    return tuple(joined)
 
 
 def _runs(numbers: Sequence[int]) -> Numbers:

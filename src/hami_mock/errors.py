@@ -8,9 +8,15 @@
     ├── KubeletError        nobody: the lifecycle tries again and says so in the log and /readyz
     │   ├── KubeletAbsent   the kubelet isn't listening (yet)
     │   └── Refused         the kubelet answered and said no
+    ├── ClusterError        nobody: what the API server didn't do is tried again, and logged
+    │   ├── NotThere        there is no such object
+    │   ├── Conflict        the object was changed in between
+    │   ├── Away            no answer, or a server that isn't well
+    │   └── NotAllowed      the operator: a rule is missing in the agent's role
     └── DeviceError         the kubelet: it asked for a device that can't be given (a gRPC error)
         ├── UnknownDevice
-        └── UnhealthyDevice
+        ├── UnhealthyDevice
+        └── NotAssigned     HAMi has assigned nothing that fits, or it can't be learnt
 """
 
 from collections.abc import Iterable
@@ -44,6 +50,26 @@ class Refused(KubeletError):
     """The kubelet listens and refused, or dropped what it had accepted."""
 
 
+class ClusterError(HamiMockError):
+    """The API server didn't do what it was asked for."""
+
+
+class NotThere(ClusterError):
+    """The object doesn't exist (any more)."""
+
+
+class Conflict(ClusterError):
+    """The object isn't the one that was read: somebody changed it in between."""
+
+
+class Away(ClusterError):
+    """The API server can't be reached, is overloaded, or has an error of its own."""
+
+
+class NotAllowed(ClusterError):
+    """The API server knows us too little for that; the text says which rule is missing."""
+
+
 class DeviceError(HamiMockError):
     """A request names a device that can't be given."""
 
@@ -60,3 +86,7 @@ class UnhealthyDevice(DeviceError):
 
     def __init__(self, resource: str, device_id: str, card: str) -> None:
         super().__init__(f"{resource}: device {device_id!r} is on card {card}, which is unhealthy")
+
+
+class NotAssigned(DeviceError):
+    """HAMi's scheduler has assigned no devices that the kubelet's request could be for."""

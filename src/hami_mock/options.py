@@ -12,11 +12,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from hami_mock.control.protocol import DEFAULT_SOCKET
 from hami_mock.faults.xid import APPLICATION_ERRORS
 from hami_mock.vendors import VENDORS, Offer, Role, Vendor
 
 ENV_PREFIX = "HAMI_MOCK_"
-DEFAULT_CONTROL_SOCKET = "/run/hami-mock/control.sock"
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ GENERAL = (
     Option(
         "control-socket",
         SOCKET,
-        DEFAULT_CONTROL_SOCKET,
+        DEFAULT_SOCKET,
         "where `hami-mock ctl` finds this agent",
         "General",
     ),
@@ -186,6 +186,21 @@ GENERAL = (
         False,
         "be the node side of HAMi: write its annotations, answer its handshakes, "
         "give pods what its scheduler assigned",
+        "HAMi",
+    ),
+    Option(
+        "hami-keep-annotations",
+        SWITCH,
+        False,
+        "leave HAMi's annotations on the node when the agent stops",
+        "HAMi",
+    ),
+    Option(
+        "source",
+        choice("flags", "hami"),
+        "flags",
+        "where the cards come from; hami: a real plugin's annotations and counts, "
+        "for what it doesn't register itself",
         "HAMi",
     ),
     Option(

@@ -26,8 +26,12 @@ async def release_retired(
     task_status.started()
     while True:
         await state.wait_until(lambda: state.node.retired > 0)
+        asked_for = state.node
         await anyio.sleep(_SETTLE_SECONDS)
         held = await pod_resources.held()
+        if state.node is not asked_for:
+            # What was retired in the meantime has its own time to settle.
+            continue
         before = state.node.retired
         if held is not None:
             node = release(state.node, held)

@@ -50,12 +50,24 @@ class Settings:
     pod_resources_socket: str
     kubernetes_events: bool
     hami: bool
+    hami_keep_annotations: bool
+    source: str
     device_config_file: str
     scenario: str
     seed: int | None
     ignored_xids: frozenset[int]
     kubelet_version: Version | None
     vendors: tuple[VendorSettings, ...]
+
+    @property
+    def is_companion(self) -> bool:
+        """Whether the cards are those of a real plugin of HAMi's."""
+        return self.source == "hami"
+
+    @property
+    def needs_cluster(self) -> bool:
+        """Whether the agent has something to do with the API server while it runs."""
+        return self.hami or self.is_companion or self.kubernetes_events
 
 
 def load(flags: Mapping[str, str], overrides: Mapping[str, str] | None = None) -> Settings:
@@ -116,6 +128,11 @@ def _settings(
     vendors = tuple(vendor_settings(vendor, values, hami, problems) for vendor in VENDORS)
     _check_names(vendors, problems)
     _check_socket_dir(values, problems)
+    if values["hami"] and values["source"] == "hami":
+        problems.append(
+            f"{values.place('hami')}: an agent that is HAMi's node side can't be the companion of "
+            f"another one: leave out {values.place('source')} or this"
+        )
     version = values["kubelet-version"]
     return Settings(
         node_name=node_name,
@@ -128,6 +145,8 @@ def _settings(
         pod_resources_socket=values["pod-resources-socket"],
         kubernetes_events=values["kubernetes-events"],
         hami=values["hami"],
+        hami_keep_annotations=values["hami-keep-annotations"],
+        source=values["source"],
         device_config_file=values["device-config-file"] or "",
         scenario=values["scenario"] or "",
         seed=values["seed"],

@@ -109,7 +109,12 @@ class NodeState:
 
     def current(self, resource: Resource) -> Resource:
         """Return a resource as it is now: a change of the configuration may have replaced it."""
-        return self.resources.get(resource.name, resource)
+        return self.resources[resource.name] if self.offers(resource) else resource
+
+    def offers(self, resource: Resource) -> bool:
+        """Tell whether the node still has a resource; its name alone may be another one's now."""
+        now = self.resources.get(resource.name)
+        return now is not None and now.offer == resource.offer
 
     def has(self, target: str, effect: Effect) -> bool:
         """Tell whether a card or a resource has a fault of that effect."""

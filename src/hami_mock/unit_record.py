@@ -16,9 +16,13 @@ from hami_mock.devices import Devices, UnitDevices
 from hami_mock.layout import Node, Past
 from hami_mock.settings import Settings
 from hami_mock.unit_ids import Numbers, UnitIds
+from hami_mock.wire import MESSAGE_LIMIT
 
 # Not *.sock: the kubelet removes every socket when it starts, and leaves files alone.
 FILE = "hami-mock-units.json"
+
+_MOST = MESSAGE_LIMIT
+"""No list has so many devices, nor a number that high."""
 
 _log = logging.getLogger(__name__)
 
@@ -65,10 +69,18 @@ def write(folder: Path, node: Node) -> None:
 
 
 def _numbers(document: Any) -> Mapping[str, Mapping[str, Numbers]]:
-    return {
+    kept = {
         str(name): {
             str(uuid): tuple(range(int(start), int(stop)) for start, stop in runs)
             for uuid, runs in cards.items()
         }
         for name, cards in document.items()
     }
+    for name, of_cards in kept.items():
+        last = 0
+        all_runs = [run for runs in of_cards.values() for run in runs]
+        for run in sorted(all_runs, key=lambda run: run.start):
+            if not last <= run.start < run.stop <= _MOST:
+                raise ValueError(f"{name}: {run.start} to {run.stop} can't be")
+            last = run.stop
+    return kept

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,10 @@ from typing import Any
 from anyio.from_thread import start_blocking_portal
 
 from hami_mock import app
+from hami_mock.deviceplugin.lifecycle import PluginLifecycle
 from hami_mock.faults.actions import Action, perform
+from hami_mock.faults.fault import Fault
+from hami_mock.faults.targets import ALL
 from hami_mock.layout import lay_out
 from hami_mock.settings import load
 
@@ -84,6 +87,24 @@ class AgentThread:
         self.agent = agent
         self._portal = portal
 
+    def act(self, verb: str, *targets: str, **parameters: Any) -> tuple[Fault, ...]:
+        """Do something to the node, and return the faults that it began."""
+        faults: tuple[Fault, ...] = self.call(
+            perform, Action(verb, targets or (ALL,), **parameters), self.agent.state
+        )
+        return faults
+
+    def lift(self, faults: tuple[Fault, ...]) -> None:
+        """Let faults end."""
+        self.call(self.agent.state.lift, *faults)
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function, or await it, in the agent's thread."""
+        return self._portal.call(function, *arguments)
+
+    def plugin(self, resource: str) -> PluginLifecycle:
+        return next(p for p in self.agent.plugins if p.resource.name == resource)
+
     def set_health(self, vendor: str, index: int, *, healthy: bool) -> str:
         """Make a card healthy or not; return its UUID."""
         uuid = next(
@@ -99,9 +120,11 @@ class AgentThread:
 @contextmanager
 def agent_thread(folder: Path, **flags: str) -> Iterator[AgentThread]:
     named = {name.replace("_", "-"): value for name, value in flags.items()}
-    settings = load({"socket-dir": str(folder), "http-listen": "", "node-name": "n1"} | named)
-    agent = app.Agent(settings, lay_out(settings, settings.kubelet_version))
+    given = {"socket-dir": str(folder), "http-listen": "", "node-name": "n1"} | named
+    settings = load(given)
+    node = lay_out(settings, settings.kubelet_version)
     with start_blocking_portal() as portal:
+        agent = portal.call(app.Agent, settings, node, given)
         future, _ = portal.start_task(agent.run)
         try:
             yield AgentThread(agent, portal)

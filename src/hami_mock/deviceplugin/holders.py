@@ -47,14 +47,17 @@ class PodResources:
         channel = Channel(path=str(self._path), codec=_Bytes())
         try:
             ask = UnaryUnaryMethod(channel, _LIST, bytes, bytes)
-            payload = await ask(b"", timeout=_SECONDS)
-        except (GRPCError, StreamTerminatedError, OSError, TimeoutError) as error:
+            holders = tuple(_holders(await ask(b"", timeout=_SECONDS)))
+        except (
+            *(GRPCError, StreamTerminatedError, OSError, TimeoutError),
+            *(ValueError, IndexError),  # an answer that is none
+        ) as error:
             self._tell(f"{self._path}: {error}")
             return None
         finally:
             channel.close()
         self._told = False
-        return tuple(_holders(payload))
+        return holders
 
     async def held(self) -> set[str] | None:
         """Return the IDs of all devices that containers hold; None if nobody knows."""

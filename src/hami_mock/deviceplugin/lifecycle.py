@@ -15,7 +15,7 @@ from hami_mock._proto.v1beta1 import RegisterRequest, RegistrationStub
 from hami_mock.concurrency import Backoff, first_of
 from hami_mock.deviceplugin.directory import SocketDirectory
 from hami_mock.deviceplugin.server import serve
-from hami_mock.deviceplugin.service import DevicePluginService
+from hami_mock.deviceplugin.service import Assigner, DevicePluginService
 from hami_mock.errors import KubeletAbsent, KubeletError, Refused
 from hami_mock.faults.fault import Effect
 from hami_mock.folder_watch import Identity, identity
@@ -57,6 +57,7 @@ class PluginLifecycle:
         state: NodeState,
         directory: SocketDirectory,
         backoff: Backoff | None = None,
+        assigner: Assigner | None = None,
     ) -> None:
         self._at_first = resource
         self.offer = resource.offer
@@ -66,6 +67,7 @@ class PluginLifecycle:
         self._state = state
         self._directory = directory
         self._backoff = backoff or Backoff()
+        self._assigner = assigner
 
     @property
     def resource(self) -> Resource:
@@ -129,7 +131,7 @@ class PluginLifecycle:
             raise Refused("registration refused on command")
         # A fresh name each time: the kubelet may still hold a connection to the last one.
         path = self._directory.path / socket_name(self.resource.name)
-        service = DevicePluginService(self.resource, self._state, self.counters)
+        service = DevicePluginService(self.resource, self._state, self.counters, self._assigner)
         async with serve(service, path, service.end_streams):
             await register(self._directory.kubelet_socket, path.name, self.resource.name)
             self.counters.registrations += 1

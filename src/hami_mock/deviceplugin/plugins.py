@@ -5,6 +5,7 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from hami_mock.deviceplugin.directory import SocketDirectory
 from hami_mock.deviceplugin.lifecycle import PluginLifecycle
+from hami_mock.deviceplugin.service import Assigner
 from hami_mock.resources import Resource
 from hami_mock.state import NodeState
 
@@ -12,9 +13,12 @@ from hami_mock.state import NodeState
 class Plugins:
     """Starts a lifecycle for each resource that comes and stops that of each one that goes."""
 
-    def __init__(self, state: NodeState, directory: SocketDirectory) -> None:
+    def __init__(
+        self, state: NodeState, directory: SocketDirectory, assigner: Assigner | None = None
+    ) -> None:
         self._state = state
         self._directory = directory
+        self._assigner = assigner
         self._scopes: dict[PluginLifecycle, anyio.CancelScope] = {}
         self._ended: dict[PluginLifecycle, anyio.Event] = {}
         self.all = [self._make(resource) for resource in state.node.resources]
@@ -34,7 +38,7 @@ class Plugins:
     async def _follow(self, tasks: TaskGroup) -> None:
         resources = self._state.node.resources
         offers = {resource.name: resource.offer for resource in resources}
-        gone = [p for p in self.all if offers.get(p.resource.name) is not p.offer]
+        gone = [p for p in self.all if offers.get(p.resource.name) != p.offer]
         for plugin in gone:
             self._scopes[plugin].cancel()
         for plugin in gone:
@@ -57,4 +61,4 @@ class Plugins:
         ended.set()
 
     def _make(self, resource: Resource) -> PluginLifecycle:
-        return PluginLifecycle(resource, self._state, self._directory)
+        return PluginLifecycle(resource, self._state, self._directory, assigner=self._assigner)

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 import anyio.lowlevel
@@ -27,7 +27,7 @@ from hami_mock._proto.v1beta1 import (
 from hami_mock.concurrency import first_of
 from hami_mock.deviceplugin.preference import prefer
 from hami_mock.deviceplugin.server import EncodedList
-from hami_mock.errors import DeviceError, UnhealthyDevice
+from hami_mock.errors import DeviceError, NotAssigned, UnhealthyDevice
 from hami_mock.faults.fault import Call, Effect, Fault
 from hami_mock.inventory import Card
 from hami_mock.resources import Resource
@@ -43,13 +43,37 @@ _AT_ONCE = 8192
 _LIST_AND_WATCH = "/v1beta1.DevicePlugin/ListAndWatch"
 
 
+class Assigner(Protocol):
+    """Somebody else who decides which cards a container gets, whatever slots the kubelet chose."""
+
+    def handles(self, resource: Resource) -> bool:
+        """Tell whether that is so for a resource."""
+
+    async def assign(
+        self, resource: Resource, requests: Sequence[Sequence[str]]
+    ) -> list[dict[str, str]]:
+        """Return the variables of each container request. Raises DeviceError."""
+
+    async def refuse(
+        self, resource: Resource, requests: Sequence[Sequence[str]], reason: str
+    ) -> None:
+        """Hear that the kubelet gets an error in place of devices."""
+
+
 class DevicePluginService(DevicePluginBase):
     """One resource's device plugin, for the length of one registration."""
 
-    def __init__(self, resource: Resource, state: NodeState, counters: ResourceCounters) -> None:
+    def __init__(
+        self,
+        resource: Resource,
+        state: NodeState,
+        counters: ResourceCounters,
+        assigner: Assigner | None = None,
+    ) -> None:
         self._at_first = resource
         self._state = state
         self._counters = counters
+        self._assigner = assigner
         self._streams = 0
         self._ending = anyio.Event()
         self.watched = anyio.Event()
@@ -105,9 +129,7 @@ class DevicePluginService(DevicePluginBase):
         started = time.perf_counter()
         requests = [request.device_ids for request in message.container_requests]
         try:
-            await self._suffer(Call.ALLOCATE)
-            with _as_grpc_errors():
-                responses = [await self._allocate(device_ids) for device_ids in requests]
+            responses = await self._answers(requests)
         except GRPCError:
             self._counters.allocation_errors += 1
             raise
@@ -153,7 +175,8 @@ class DevicePluginService(DevicePluginBase):
                 own = {card.uuid for card in resource.cards}
                 unhealthy, lost = self._state.unhealthy & own, self._state.lost & own
                 shown = (resource.devices.key, unhealthy, lost)
-                if shown != sent:
+                # A resource that is gone has nothing more to say: its plugin is about to end.
+                if shown != sent and self._state.offers(self._at_first):
                     await self._send_list(stream, resource.encode_list(unhealthy, lost))
                     sent = shown
                 await first_of(change.wait, self._ending.wait)
@@ -191,6 +214,27 @@ class DevicePluginService(DevicePluginBase):
             if fault.effect is not Effect.SLOW and not is_over():
                 raise GRPCError(Status.UNAVAILABLE, f"{self._at_first.name}: {fault.text}")
 
+    async def _answers(self, requests: Sequence[Sequence[str]]) -> list[ContainerAllocateResponse]:
+        resource, assigner = self._resource, self._assigner
+        if assigner is None or not assigner.handles(resource):
+            return await self._own_answers(requests)
+        try:
+            # For the checks; what the containers get isn't ours to say.
+            await self._own_answers(requests)
+        except GRPCError as error:
+            await assigner.refuse(resource, requests, error.message or error.status.name)
+            raise
+        with _as_grpc_errors():
+            environments = await assigner.assign(resource, requests)
+        return [ContainerAllocateResponse(envs=variables) for variables in environments]
+
+    async def _own_answers(
+        self, requests: Sequence[Sequence[str]]
+    ) -> list[ContainerAllocateResponse]:
+        await self._suffer(Call.ALLOCATE)
+        with _as_grpc_errors():
+            return [await self._allocate(device_ids) for device_ids in requests]
+
     async def _allocate(self, device_ids: Sequence[str]) -> ContainerAllocateResponse:
         cards: set[Card] = set()
         for start in range(0, len(device_ids), _AT_ONCE):
@@ -210,7 +254,7 @@ class DevicePluginService(DevicePluginBase):
 def _as_grpc_errors() -> Iterator[None]:
     try:
         yield
-    except UnhealthyDevice as error:
+    except (UnhealthyDevice, NotAssigned) as error:
         raise GRPCError(Status.FAILED_PRECONDITION, str(error)) from error
     except DeviceError as error:
         raise GRPCError(Status.INVALID_ARGUMENT, str(error)) from error

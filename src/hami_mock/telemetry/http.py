@@ -38,10 +38,13 @@ Routes = Mapping[str, Callable[[], Answer]]
 
 
 def agent_routes(
-    state: NodeState, plugins: Sequence[PluginLifecycle], configuration: Configuration
+    state: NodeState,
+    plugins: Sequence[PluginLifecycle],
+    configuration: Configuration,
+    api_writes: Callable[[], int] | None = None,
 ) -> Routes:
     """Return the paths that an agent answers."""
-    collector = NodeCollector(state, plugins, configuration)
+    collector = NodeCollector(state, plugins, configuration, api_writes)
     return {
         "/healthz": lambda: Answer(b"ok\n"),
         "/readyz": lambda: readiness(plugins, configuration),
@@ -52,9 +55,11 @@ def agent_routes(
 def readiness(plugins: Sequence[PluginLifecycle], configuration: Configuration) -> Answer:
     """Return 200 if the kubelet watches every resource, else 503; the body says what is missing.
 
-    A new configuration with an error doesn't count: the old one still serves. The body has it.
+    A new configuration with an error doesn't count: the old one still serves. The body has it. What
+    a companion lacks does: there is nothing old that it could go on with.
     """
-    ready = all(plugin.phase is Phase.WATCHED for plugin in plugins)
+    missing = configuration.missing
+    ready = not missing and all(plugin.phase is Phase.WATCHED for plugin in plugins)
     resources = {
         plugin.resource.name: {"phase": plugin.phase, "reason": plugin.reason} for plugin in plugins
     }

@@ -3,7 +3,7 @@
 prometheus_client is imported at the first scrape: an agent that nobody scrapes doesn't pay for it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from hami_mock import __version__
@@ -34,15 +34,20 @@ class NodeCollector:
     """Reads the node's state and the counters of its resources at each scrape."""
 
     def __init__(
-        self, state: NodeState, plugins: Sequence[PluginLifecycle], configuration: Configuration
+        self,
+        state: NodeState,
+        plugins: Sequence[PluginLifecycle],
+        configuration: Configuration,
+        api_writes: Callable[[], int] | None = None,
     ) -> None:
         self._state = state
         self._plugins = plugins
         self._configuration = configuration
+        self._api_writes = api_writes
 
     def collect(self) -> "Iterator[Metric]":
         """Yield all metrics."""
-        from prometheus_client.core import GaugeMetricFamily
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         info = GaugeMetricFamily("hami_mock_info", "Always 1.", labels=["version"])
         info.add_metric([__version__], 1)
@@ -60,6 +65,10 @@ class NodeCollector:
         )
         wrong.add_metric([], bool(self._configuration.error))
         yield wrong
+        if self._api_writes is not None:
+            writes = CounterMetricFamily("hami_mock_api_writes", "Writes to the API server.")
+            writes.add_metric([], self._api_writes())
+            yield writes
         yield from self._cards()
         yield from self._happenings()
         yield from self._counters()
