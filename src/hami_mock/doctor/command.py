@@ -1,0 +1,97 @@
+"""`hami-mock doctor`: the command line, and where nodes and pods come from."""
+
+from argparse import Namespace
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import anyio
+
+from hami_mock.command_line import Parser
+from hami_mock.doctor import gathering, report
+from hami_mock.doctor.examine import Rest, examine_node, examine_pod
+from hami_mock.doctor.finding import has_errors
+from hami_mock.doctor.gathering import Gathered
+from hami_mock.doctor.objects import full_name_of, name_of
+from hami_mock.doctor.pod_case import SCHEDULER
+from hami_mock.doctor.report import Examined
+from hami_mock.errors import UsageError
+from hami_mock.hami.device_config import DeviceConfig, parse
+from hami_mock.plan import render
+
+_DESCRIPTION = "explain why HAMi or the kubelet would refuse a node or a pod, and what to do"
+_EPILOG = """\
+The node and its pods are asked of the API server (as a pod, or as $KUBECONFIG or ~/.kube/config
+says), or read from files. Exit code: 0 no errors, 1 errors found, 2 wrong input.
+
+examples:
+  hami-mock doctor gpu-node-1
+  hami-mock doctor --pod default/trainer-0
+  kubectl get node gpu-node-1 -o json | hami-mock doctor -f -
+  hami-mock doctor -f node.json -f pods.json --device-config-file device-config.yaml -o json
+"""
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command; return its exit code. Raises UsageError or another error of ours."""
+    parsed = _parser().parse(arguments)
+    return anyio.run(run, parsed)
+
+
+async def run(parsed: Namespace) -> int:
+    """Examine, print, and return 1 if there are errors, else 0."""
+    config = _config(parsed.device_config_file)
+    if parsed.file:
+        found = gathering.from_files(parsed.file, parsed.node, parsed.pod)
+    else:
+        found = await gathering.from_cluster(parsed.node, parsed.pod)
+    examined = list(_examine(found, parsed.scheduler_name, config))
+    print(render(report.rows(examined), parsed.output, report.lines(examined)))
+    return int(any(has_errors(one.findings) for one in examined))
+
+
+def _parser() -> Parser:
+    parser = Parser("doctor", _DESCRIPTION, with_options=False)
+    parser.usage = "hami-mock doctor [NODE] [--pod NS/NAME] [-f FILE] [FLAGS]"
+    parser.epilog = _EPILOG
+    add = parser.add_argument
+    add("node", nargs="?", metavar="NODE", help="a node's name [$NODE_NAME, else this host's]")
+    add("--pod", metavar="NS/NAME", help="examine a pod, and the node that it is or may be for")
+    add(
+        "-f",
+        "--file",
+        action="append",
+        metavar="FILE",
+        help="read what `kubectl get -o json` printed, - for standard input; may be repeated",
+    )
+    add("--device-config-file", metavar="FILE", help="HAMi's device-config.yaml, for the names")
+    add(
+        "--scheduler-name",
+        default=SCHEDULER,
+        metavar="NAME",
+        help=f"what HAMi's scheduler is called [{SCHEDULER}]",
+    )
+    formats = ("table", "json", "yaml")
+    add("-o", "--output", choices=formats, default="table", help="how to print it [table]")
+    return parser
+
+
+def _config(path: str | None) -> DeviceConfig | None:
+    if not path:
+        return None
+    try:
+        return parse(Path(path).read_text(encoding="utf-8"), path)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UsageError(f"--device-config-file: {path!r} can't be read: {reason}") from error
+
+
+def _examine(found: Gathered, scheduler: str, config: DeviceConfig | None) -> Iterator[Examined]:
+    now = datetime.now(UTC)
+    for node in found.nodes:
+        findings = examine_node(node, found.node_pods, now, config)
+        yield Examined(f"Node {name_of(node)}", findings)
+    for pod in found.pods:
+        rest = Rest(found.around, scheduler)
+        findings = examine_pod(pod, found.node_of(pod), now, config, rest)
+        yield Examined(f"Pod {full_name_of(pod)}", findings)

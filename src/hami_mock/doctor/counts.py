@@ -1,0 +1,110 @@
+"""Do the node's numbers fit together: capacity, allocatable, and what the annotations say?"""
+
+from collections.abc import Iterator
+
+from hami_mock.doctor.case import NodeCase, VendorCase
+from hami_mock.doctor.finding import Finding, error, warning
+from hami_mock.doctor.known import names_of
+from hami_mock.kubelet_rules import LARGEST_POD, dear, restart_seconds
+from hami_mock.wire import HEALTHY, MESSAGE_LIMIT, device_size
+
+MOST_UNITS = MESSAGE_LIMIT // device_size(3, HEALTHY)
+"""How many units hami-mock can register for one resource; nobody can register many more."""
+MOST_UNITS_OF_HAMIS_MOCK = 123_011
+"""The same for HAMi's mock, whose IDs are longer."""
+
+
+def count_is_there(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
+    """A vendor whose cards are registered has its count resource."""
+    name = seen.vendor.resources.count
+    if seen.cards and name not in case.node.capacity:
+        yield error(
+            name,
+            f"the node has no such resource, although {seen.vendor.node.register} has "
+            f"{len(seen.cards)} cards: pods that ask for it stay Pending",
+            "see in the log of the device plugin whether it registered with the kubelet, and under "
+            "which name",
+        )
+
+
+def not_zero(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
+    """Nothing is 0 that the node once had."""
+    for name in names_of(seen.vendor.resources):
+        capacity = case.node.capacity.get(name)
+        if name == seen.vendor.resources.memory and _sum(seen) and capacity == 0:
+            continue  # `memory_number` knows more
+        if capacity == 0:
+            yield error(
+                name,
+                "capacity is 0: its plugin has been gone for five minutes or more, or the kubelet "
+                "refused its list",
+                "see whether the plugin runs; if it does, restart it, so that it registers again",
+            )
+        elif capacity and not case.allocatable(name):
+            yield error(
+                name,
+                f"allocatable is 0 of {capacity}: all devices are unhealthy, or the plugin is gone "
+                "(five minutes after that the capacity is 0 too)",
+                "see whether the plugin runs, and in its log what it says about health",
+            )
+
+
+def memory_number(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
+    """The memory resource is what the cards have, in its unit."""
+    names, total = seen.vendor.resources, _sum(seen)
+    found = case.node.capacity.get(names.memory)
+    if not names.memory or not total or found is None:
+        return
+    # Rounded down card by card, or as a whole: HAMi's mock does one, we do the other.
+    least = sum(max(card.memory, 0) // names.memory_unit for card in seen.cards)
+    expected = total // names.memory_unit
+    if found == 0:
+        yield error(names.memory, *_nothing(case, seen, expected))
+    elif not least <= found <= expected:
+        factor = total // found
+        is_factor = total // factor == found and factor != names.memory_unit if factor else False
+        yield warning(
+            names.memory,
+            f"capacity is {found}, but the cards in {seen.vendor.node.register} have {total} MiB, "
+            f"which are {expected} units of {names.memory_unit} MiB",
+            f"{found} would be right for a memoryFactor of {factor}: set the same one for HAMi and "
+            "for whoever registers it"
+            if is_factor
+            else "see whether whoever registers it has read the annotation as it is now",
+        )
+
+
+def _nothing(case: NodeCase, seen: VendorCase, expected: int) -> tuple[str, str]:
+    told = f"capacity is 0, but the cards have {expected} units"
+    unit = seen.vendor.resources.memory_unit
+    if expected > MOST_UNITS:
+        told += f": a list of them is larger than the kubelet's limit of {MESSAGE_LIMIT} bytes"
+        return told, f"the smallest memoryFactor that fits is {_factor(expected, unit, MOST_UNITS)}"
+    if expected > MOST_UNITS_OF_HAMIS_MOCK:
+        told += f": HAMi's mock can't register more than {MOST_UNITS_OF_HAMIS_MOCK}"
+        factor = _factor(expected, unit, MOST_UNITS_OF_HAMIS_MOCK)
+        return told, f"set memoryFactor to {factor}, or use hami-mock --source hami"
+    return told, "see whether whoever registers it (hami-mock, HAMi's mock) runs on this node"
+
+
+def _factor(expected: int, unit: int, most: int) -> int:
+    return -(-expected * unit // most)
+
+
+def too_many(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
+    """From 1.36 on the kubelet bears only so many devices."""
+    sizes = {name: case.node.capacity.get(name, 0) for name in names_of(seen.vendor.resources)}
+    total = sum(sizes.values())
+    if dear(total, case.version):
+        name = max(sizes, key=lambda each: sizes[each])
+        yield warning(
+            name,
+            f"{total} devices are many for a kubelet 1.36 or newer: a pod can hold {LARGEST_POD} "
+            "at most, and a kubelet that restarts with all of them allocated is away for about "
+            f"{restart_seconds(total):.0f} s",
+            "use coarser units (memoryFactor; --nvidia-memory-factor auto)",
+        )
+
+
+def _sum(seen: VendorCase) -> int:
+    return sum(card.memory for card in seen.cards)

@@ -1,0 +1,135 @@
+"""Examine a node or a pod: all checks, in the order that a user should read them. Pure."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from hami_mock.doctor import (
+    counts,
+    liveness,
+    naming,
+    pod_assignment,
+    pod_request,
+    registration,
+)
+from hami_mock.doctor.case import NodeCase, VendorCase
+from hami_mock.doctor.finding import Finding, Severity, warning
+from hami_mock.doctor.pod_case import SCHEDULER, PodCase
+from hami_mock.doctor.pod_object import PodObject
+from hami_mock.hami.device_config import DeviceConfig
+from hami_mock.hami.lock import Lock
+
+_VENDOR_CHECKS: tuple[Callable[[NodeCase, VendorCase], Iterator[Finding]], ...] = (
+    registration.register,
+    registration.twins,
+    registration.types,
+    registration.health,
+    registration.mig,
+    registration.cordon,
+    registration.topology,
+    liveness.handshake,
+    counts.count_is_there,
+    counts.not_zero,
+    counts.memory_number,
+    counts.too_many,
+)
+_POD_CHECKS: tuple[Callable[[PodCase], Iterator[Finding]], ...] = (
+    pod_assignment.outcome,
+    lambda case: naming.pod_names(case.pod, case.config),
+    pod_request.scheduler,
+    pod_request.count_is_asked,
+    pod_request.cards_suffice,
+    pod_request.card_is_large_enough,
+    pod_request.percents,
+    pod_request.node_suffices,
+    pod_request.units,
+    pod_assignment.bind_phase,
+    pod_assignment.assigned_node,
+    pod_assignment.assigned_cards,
+)
+
+
+@dataclass(frozen=True)
+class Rest:
+    """What else decides about a pod: the others of its node, and the name of HAMi's scheduler."""
+
+    pods: Sequence[Mapping[str, Any]] = ()
+    scheduler: str = SCHEDULER
+
+
+_NO_REST = Rest()
+
+
+def examine_node(
+    node: Mapping[str, Any],
+    pods: Iterable[Mapping[str, Any]] | None,
+    now: datetime,
+    device_config: DeviceConfig | None = None,
+) -> list[Finding]:
+    """Return what is wrong with a node, and a line for each vendor with which nothing is.
+
+    `pods` are the node's, and the one that its lock names; None if nobody knows them.
+    """
+    case = _node_case(node, pods, now, device_config)
+    findings = list(liveness.ready(case))
+    for kind in Lock:
+        findings += liveness.lock(case, kind)
+    for seen in case.vendors:
+        own = [finding for check in _VENDOR_CHECKS for finding in check(case, seen)]
+        findings += own or [_well(case, seen)]
+    findings += registration.unknown_to_config(case)
+    findings += naming.node_names(case)
+    if not case.vendors:
+        findings.append(
+            warning(
+                f"node {case.node.name}",
+                "there is nothing of HAMi here: no annotation with cards, none of its resources",
+                "if there should be, see whether a device plugin runs on this node",
+            )
+        )
+    return findings
+
+
+def examine_pod(
+    pod: Mapping[str, Any],
+    node: Mapping[str, Any] | None,
+    now: datetime,
+    device_config: DeviceConfig | None = None,
+    rest: Rest = _NO_REST,
+) -> list[Finding]:
+    """Return what is wrong with a pod, on the node that it is or may be for, if that is known."""
+    read = PodObject.read(pod)
+    around = None
+    if node is not None:
+        around = _node_case(node, [*rest.pods, pod], now, device_config)
+    case = PodCase(read, now, around, device_config, rest.scheduler)
+    findings = [finding for check in _POD_CHECKS for finding in check(case)]
+    if not case.asked and not findings:
+        findings.append(
+            warning(
+                f"pod {read.full_name}",
+                "it asks for nothing of HAMi",
+                "ask for a card in the limits of a container: nvidia.com/gpu: 1, say",
+            )
+        )
+    return findings
+
+
+def _node_case(
+    node: Mapping[str, Any],
+    pods: Iterable[Mapping[str, Any]] | None,
+    now: datetime,
+    config: DeviceConfig | None,
+) -> NodeCase:
+    read = None if pods is None else map(PodObject.read, pods)
+    return NodeCase.read(node, read, now, config)
+
+
+def _well(case: NodeCase, seen: VendorCase) -> Finding:
+    name = seen.vendor.resources.count
+    told = f"{case.allocatable(name)} {name} allocatable"
+    if seen.cards:
+        memory = sum(card.memory for card in seen.cards)
+        told = f"{len(seen.cards)} cards with {memory} MiB, {told}"
+    return Finding(Severity.OK, seen.vendor.word, told)

@@ -1,0 +1,112 @@
+"""Which nodes and pods to examine: from files, or from the API server."""
+
+import os
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hami_mock.companion.node_object import NodeObject
+from hami_mock.doctor import objects
+from hami_mock.doctor.objects import Document, full_name_of, name_of
+from hami_mock.doctor.pod_object import PodObject
+from hami_mock.errors import NotThere, UsageError
+from hami_mock.hami.assignment import ASSIGNED_NODE
+from hami_mock.hami.errors import Malformed
+from hami_mock.hami.lock import Lock, NodeLock
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """What to examine.
+
+    - around: the pods that we know of
+    - node_pods: the same if these are all of the node, else None
+    """
+
+    nodes: Sequence[Document] = ()
+    pods: Sequence[Document] = ()
+    around: Sequence[Document] = ()
+    node_pods: Sequence[Document] | None = None
+
+    def node_of(self, pod: Document) -> Document | None:
+        """Return the node that a pod is for: its own, or the only one there is."""
+        by_name = {name_of(node): node for node in self.nodes}
+        own = by_name.get(_node_name_of(pod))
+        return own or (self.nodes[0] if len(self.nodes) == 1 else None)
+
+
+def from_files(paths: Sequence[str], node_name: str | None, pod_name: str | None) -> Gathered:
+    """Read files; without names all that is in them. Raises UsageError for what isn't there."""
+    found = objects.read(paths)
+    nodes, pods = found.nodes, found.pods
+    if node_name:
+        nodes = [node for node in nodes if name_of(node) == node_name]
+        if not nodes:
+            raise UsageError(f"there is no node {node_name!r} in {', '.join(paths)}")
+    if pod_name:
+        wanted = "/".join(_split(pod_name))
+        pods = [pod for pod in pods if full_name_of(pod) == wanted]
+        if not pods:
+            raise UsageError(f"--pod: there is no pod {wanted!r} in {', '.join(paths)}")
+    elif len(pods) > 1:
+        pods = [pod for pod in pods if _concerns_hami(PodObject.read(pod))]
+    return Gathered(nodes, pods, around=found.pods)
+
+
+async def from_cluster(node_name: str | None, pod_name: str | None) -> Gathered:
+    """Ask the API server. Raises UsageError for what isn't there, ClusterError if it is away."""
+    # Here, because it takes long to load, and files need nothing of it.
+    from hami_mock.cluster.kubernetes import Kubernetes
+
+    async with Kubernetes() as cluster:
+        try:
+            pods = [await cluster.pod(*_split(pod_name))] if pod_name else []
+            for_pod = _node_name_of(pods[0]) if pods else _this_node()
+            name = node_name or for_pod
+            if not name:
+                return Gathered(pods=pods)
+            node = await cluster.node(name)
+            on_node = await cluster.pods_on(name)
+        except NotThere as error:
+            raise UsageError(str(error)) from error
+        known = {full_name_of(pod) for pod in on_node}
+        for holder in _lock_holders(node):
+            if holder not in known:
+                try:
+                    on_node.append(await cluster.pod(*_split(holder)))
+                except NotThere:
+                    continue  # that is a finding
+    return Gathered([node], pods, on_node, on_node)
+
+
+def _this_node() -> str:
+    return os.environ.get("NODE_NAME") or socket.gethostname()
+
+
+def _split(pod_name: str) -> tuple[str, str]:
+    namespace, slash, name = pod_name.rpartition("/")
+    if not name or "/" in namespace or (slash and not namespace):
+        raise UsageError(f"--pod: {pod_name!r} is not allowed: it must be NAMESPACE/NAME, or NAME")
+    return namespace or "default", name
+
+
+def _node_name_of(pod: Document) -> str:
+    read = PodObject.read(pod)
+    return read.node_name or read.annotations.get(ASSIGNED_NODE, "")
+
+
+def _lock_holders(node: Document) -> list[str]:
+    annotations = NodeObject.read(node).annotations
+    holders = []
+    for kind in Lock:
+        try:
+            lock = NodeLock.parse(annotations.get(kind.annotation, ""))
+        except Malformed:
+            continue  # that is a finding, or there is none
+        holders += [f"{lock.namespace}/{lock.name}"] if lock.names_pod else []
+    return holders
+
+
+def _concerns_hami(pod: PodObject) -> bool:
+    is_marked = any(name.startswith("hami.io/") for name in pod.annotations)
+    return is_marked or any("/" in name for name in pod.asks)

@@ -1,0 +1,54 @@
+"""The vendors and resource names that HAMi knows: its defaults, or a device configuration's."""
+
+import difflib
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from hami_mock.hami.device_config import DeviceConfig
+from hami_mock.hami.vendor import HamiVendor, ResourceNames
+from hami_mock.hami.vendors import BY_WORD
+from hami_mock.vendors import VENDORS
+
+# What the plugins of some vendors register that HAMi doesn't look at, but its mock does.
+OF_OTHER_PLUGINS = frozenset({"cambricon.com/real-mlu-counts", "huawei.com/Ascend910"})
+
+# Below it, other resources of the same vendor look alike: nvidia.com/gpu and nvidia.com/gpu.shared.
+_SIMILARITY = 0.85
+
+
+def vendors_of(config: DeviceConfig | None) -> tuple[HamiVendor, ...]:
+    """Return the vendors that a scheduler with this configuration knows; None: HAMi's defaults."""
+    if config is None:
+        return tuple(BY_WORD.values())
+    own = (*config.iluvatars, *(chip.vendor for chip in config.ascend.chips))
+    known = BY_WORD | {vendor.word: vendor for vendor in own}
+    return tuple(replace(known[word], resources=names) for word, names in config.resources.items())
+
+
+def names_of(names: ResourceNames) -> list[str]:
+    """Return the names of a vendor's resources."""
+    every = (names.count, names.memory, names.cores, names.percentage)
+    return [name for name in every if name]
+
+
+def default_names() -> frozenset[str]:
+    """Return all names that HAMi and hami-mock use where nobody renames anything."""
+    ours = (offer.name for vendor in VENDORS for offer in vendor.offers)
+    return frozenset(ours) | known_names(BY_WORD.values())
+
+
+def known_names(vendors: Iterable[HamiVendor]) -> frozenset[str]:
+    """Return all names of these vendors' resources."""
+    return frozenset(_names(vendors))
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """Return the known name that a wrong one was probably meant to be, or nothing."""
+    by_lower = {each.lower(): each for each in sorted(known)}
+    close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=_SIMILARITY)
+    return by_lower[close[0]] if close else ""
+
+
+def _names(vendors: Iterable[HamiVendor]) -> Iterator[str]:
+    for vendor in vendors:
+        yield from names_of(vendor.resources)

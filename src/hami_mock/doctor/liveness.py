@@ -1,0 +1,115 @@
+"""Is everybody there who should be (kubelet, plugin, scheduler), and who holds the lock?"""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from hami_mock.doctor.case import NodeCase, VendorCase
+from hami_mock.doctor.finding import Finding, error, warning
+from hami_mock.doctor.pod_object import PodObject
+from hami_mock.hami.assignment import BIND_PHASE
+from hami_mock.hami.errors import Malformed
+from hami_mock.hami.handshake import REQUEST_LIFETIME, Handshake, HandshakeState
+from hami_mock.hami.lock import Lock, NodeLock
+
+# The node side has its devices seconds after the bind; a lock that old is stuck.
+_STUCK = timedelta(seconds=30)
+_ZONE = "(a time without a zone is taken for UTC)"
+_SWITCHES = {"ascend": "--enable-ascend", "iluvatar": "--enable-iluvatar"}
+
+
+def ready(case: NodeCase) -> Iterator[Finding]:
+    """The kubelet says that it is ready, and nobody cordoned the node."""
+    where = f"node {case.node.name}"
+    if not case.is_ready:
+        told = f"the node is not Ready: {case.not_ready}".rstrip(": ")
+        yield error(where, told, "nothing is placed here until it is; see kubectl describe node")
+    if case.is_cordoned:
+        advice = f"kubectl uncordon {case.node.name}"
+        yield warning(where, "the node is cordoned: nothing new is placed here", advice)
+
+
+def handshake(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
+    """The scheduler asks, and the plugin answers."""
+    where, vendor = seen.vendor.node.handshake, seen.vendor
+    if not where or not seen.cards:
+        return
+    text = case.node.annotations.get(where)
+    if text is None:
+        switch = _SWITCHES.get(vendor.maker)
+        advice = "see whether hami-scheduler runs, and whether its --node-label-selector, if any, "
+        advice += "selects this node" + (f"; it needs {switch} for this vendor" if switch else "")
+        told = f"the scheduler has never asked for {vendor.word} here, or has dropped it"
+        yield warning(where, told, advice)
+        return
+    shaken = Handshake.parse(text)
+    age = shaken.age(case.now) if shaken else None
+    if shaken is None:
+        return  # for the scheduler any other text is an answer
+    count = vendor.resources.count
+    restart = f"see whether HAMi's device plugin for {vendor.maker} runs on this node"
+    if shaken.state is HandshakeState.DELETED:
+        told = (
+            f"{text!r}: the scheduler dropped {vendor.word} from this node and waits for a report"
+        )
+        yield error(where, told, restart)
+    elif shaken.drops_node(case.now, case.allocatable(count)):
+        told = f"{text!r} is unanswered for {_words(age)} and {count} is 0: "
+        told += f"the scheduler drops {vendor.word} from this node {_ZONE}"
+        yield error(where, told, restart)
+    elif age is None or age < REQUEST_LIFETIME:
+        return
+    elif shaken.state is HandshakeState.REPORTED:
+        told = f"the plugin reported {_words(age)} ago and the scheduler hasn't asked since {_ZONE}"
+        yield warning(where, told, "see whether hami-scheduler runs and is the leader")
+    elif vendor.node.report:
+        told = f"{text!r} is unanswered for {_words(age)}; the plugin should answer every 30 s; "
+        told += f"only {count} above 0 keeps the vendor {_ZONE}"
+        yield warning(where, told, restart)
+
+
+def lock(case: NodeCase, kind: Lock) -> Iterator[Finding]:
+    """No pod holds the node's lock for longer than it takes to allocate."""
+    text = case.node.annotations.get(kind.annotation)
+    if text is None:
+        return
+    undo = f"kubectl annotate node {case.node.name} {kind.annotation}-"
+    try:
+        held = NodeLock.parse(text)
+    except Malformed as problem:
+        told = f"the scheduler can't read it and binds no pod to this node: {problem}"
+        yield error(kind.annotation, told, f"remove it: {undo}")
+        return
+    age = case.now - held.time
+    whom = f"{held.namespace}/{held.name}" if held.names_pod else "a pod that it doesn't name"
+    since = f"held by {whom} for {_words(age)}"
+    if held.expired(case.now, kind.lifetime):
+        advice = f"the next pod takes it over; {undo} removes it now"
+        yield warning(kind.annotation, f"{since}: it has expired", advice)
+    elif held.names_pod and case.pods is not None and _holder(case, held) is None:
+        advice = f"the next pod takes it over; {undo} removes it now"
+        yield warning(kind.annotation, f"{since}, but that pod is gone", advice)
+    elif age >= _STUCK:
+        left = _words(kind.lifetime - age)
+        told = f"{since}{_state(_holder(case, held))}: other pods are refused with `node lock "
+        told += f"contention` for {left} more"
+        advice = "see in the log of the device plugin why it didn't finish Allocate for that pod; "
+        yield error(kind.annotation, told, f"{advice}{undo} sets the others free")
+
+
+def _holder(case: NodeCase, held: NodeLock) -> PodObject | None:
+    pods = case.pods or ()
+    return next((pod for pod in pods if held.is_of(pod.namespace, pod.name)), None)
+
+
+def _state(pod: PodObject | None) -> str:
+    if pod is None:
+        return ""
+    phase = pod.annotations.get(BIND_PHASE, "none")
+    return f" ({pod.phase or 'no phase'}, bind-phase {phase})"
+
+
+def _words(age: timedelta | None) -> str:
+    seconds = int(age.total_seconds()) if age else 0
+    if seconds < 120:
+        return f"{seconds} s"
+    return f"{seconds // 60} min" if seconds < 7200 else f"{seconds // 3600} h"

@@ -1,0 +1,52 @@
+"""Are the names the ones that HAMi looks for?"""
+
+from collections.abc import Iterable, Iterator
+
+from hami_mock.doctor.case import NodeCase
+from hami_mock.doctor.finding import Finding, error, warning
+from hami_mock.doctor.known import OF_OTHER_PLUGINS, default_names, known_names, meant, vendors_of
+from hami_mock.doctor.pod_object import PodObject
+from hami_mock.hami.device_config import DeviceConfig
+
+
+def node_names(case: NodeCase) -> Iterator[Finding]:
+    """The node's resources have the names of the device configuration."""
+    for name, known in _strangers(case.node.capacity, case.config):
+        yield warning(
+            name,
+            "the node has this resource, but HAMi doesn't know the name",
+            f"did you mean {known}? Give whoever registers it the names of the device configuration"
+            if known
+            else "give whoever registers it the names of the device configuration "
+            "(--device-config-file)",
+        )
+
+
+def pod_names(pod: PodObject, config: DeviceConfig | None) -> Iterator[Finding]:
+    """The pod asks for resources that HAMi knows."""
+    for container in pod.containers:
+        for name, known in _strangers(container.asks, config):
+            yield error(
+                f"container {container.name}",
+                f"it asks for {name}, a name that HAMi doesn't know",
+                f"did you mean {known}?" if known else "use the names of the device configuration",
+            )
+
+
+def _strangers(names: Iterable[str], config: DeviceConfig | None) -> Iterator[tuple[str, str]]:
+    """Yield names that look like HAMi's but aren't, with what they may have been meant to be.
+
+    Most resources of a node are nobody's business here. Strange is what is almost a known name, or
+    is one that this configuration has renamed.
+    """
+    known = known_names(vendors_of(config))
+    defaults = default_names()
+    for name in names:
+        if name in known or name in OF_OTHER_PLUGINS or "/" not in name:
+            continue
+        close = meant(name, known)
+        if name in defaults:
+            if config is not None:
+                yield name, close
+        elif close:
+            yield name, close

@@ -1,0 +1,156 @@
+"""Is what the node says of its cards what HAMi's scheduler can use?"""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from hami_mock.doctor.case import NodeCase, VendorCase
+from hami_mock.doctor.finding import Finding, error, warning
+from hami_mock.hami import scores
+from hami_mock.hami.errors import Malformed
+from hami_mock.hami.vendors import NVIDIA, VENDORS
+
+CORDON = "hami.io/device-cordon"
+_MIG = "mig"
+_MODES = frozenset({"", "hami-core", _MIG, "mps"})
+
+
+def register(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
+    """The annotation with the cards is there, and the scheduler can read it."""
+    vendor, name = seen.vendor, seen.vendor.node.register
+    if vendor.node.encoding is None:
+        return
+    if seen.register is None:
+        yield error(
+            name,
+            f"there is no such annotation: HAMi's scheduler sees no {vendor.word} cards here",
+            f"see the log of HAMi's device plugin for {vendor.maker} on this node; the vendor's "
+            "own plugin doesn't write it. Without hardware, hami-mock --hami on does",
+        )
+    elif not seen.register.strip():
+        yield error(
+            name,
+            f"it is empty: HAMi's scheduler sees no {vendor.word} cards here",
+            "restart HAMi's device plugin on this node: it writes the annotation at its start",
+        )
+    elif seen.problem:
+        yield error(
+            name,
+            f"the scheduler can't read it and sees no {vendor.word} cards here: {seen.problem}",
+            "don't edit it by hand; if HAMi's device plugin wrote it, plugin and scheduler are of "
+            "different versions",
+        )
+
+
+def twins(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
+    """No two cards have the same ID."""
+    for card_id, many in Counter(card.id for card in seen.cards).items():
+        if many > 1:
+            yield error(
+                seen.vendor.node.register,
+                f"{many} cards have the ID {card_id!r}: the scheduler takes them for one",
+                "give each card an ID of its own",
+            )
+
+
+def types(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
+    """Each card's type has the word that the scheduler looks for."""
+    word = seen.vendor.word
+    for card in seen.cards:
+        if word.lower() not in card.type.lower():
+            yield error(
+                seen.vendor.node.register,
+                f"card {card.id} is of the type {card.type!r}: the scheduler passes over a card "
+                f"without {word!r} in its type",
+                f"the type should be like {seen.vendor.device_type(card.type)!r}",
+            )
+
+
+def health(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
+    """The cards are healthy."""
+    ill = [card.id for card in seen.cards if not card.healthy]
+    if not ill:
+        return
+    where = seen.vendor.node.register
+    advice = "the log of the device plugin says why"
+    if len(ill) == len(seen.cards):
+        yield error(where, f"all {len(ill)} cards are unhealthy: no pod is placed here", advice)
+    else:
+        told = f"{len(ill)} of {len(seen.cards)} cards are unhealthy: {', '.join(ill)}"
+        yield warning(where, told, advice)
+
+
+def mig(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
+    """A card in MIG mode says what it can be cut into."""
+    where = seen.vendor.node.register
+    if seen.vendor.word != NVIDIA.word:
+        return
+    for card in seen.cards:
+        if card.mode not in _MODES:
+            yield warning(
+                where,
+                f"card {card.id} has the mode {card.mode!r}, which HAMi doesn't know",
+                "hami-core, mig and mps are modes (operatingmode in the plugin's configuration)",
+            )
+        if card.mode != _MIG or card.mig_profiles:
+            continue
+        if card.mig_geometries:
+            yield warning(
+                where,
+                f"card {card.id} is in MIG mode with geometries: HAMi before 2.10 reads them, "
+                "newer ones place nothing on it",
+                "run plugin and scheduler of the same version",
+            )
+        else:
+            yield error(
+                where,
+                f"card {card.id} is in MIG mode, but says nothing of what it can be cut into",
+                "name its model in migProfileAllowlist of the device configuration",
+            )
+
+
+def cordon(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
+    """No card is cordoned; only NVIDIA's can be."""
+    raw = case.node.annotations.get(CORDON, "")
+    cordoned = {uuid.strip() for uuid in raw.split(",")} - {""}
+    ids = {card.id for card in seen.cards}
+    if not cordoned or not ids or seen.vendor.word != NVIDIA.word:
+        return
+    undo = f"kubectl annotate node {case.node.name} {CORDON}- takes it back"
+    if ids <= cordoned:
+        yield error(CORDON, "all cards are cordoned: no pod is placed here", undo)
+    elif ids & cordoned:
+        told = f"no pod is placed on cordoned cards: {', '.join(sorted(ids & cordoned))}"
+        yield warning(CORDON, told, undo)
+    for uuid in sorted(cordoned - ids):
+        yield warning(CORDON, f"there is no card {uuid!r} here", f"look for a mistyped ID; {undo}")
+
+
+def topology(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
+    """The scores of NVIDIA's cards can be read: the scheduler takes no cards without."""
+    text = case.node.annotations.get(scores.ANNOTATION)
+    if text is None or seen.vendor.word != NVIDIA.word:
+        return
+    try:
+        scores.decode(text)
+    except Malformed as problem:
+        yield error(
+            scores.ANNOTATION,
+            f"the scheduler can't read it, and therefore takes none of the cards: {problem}",
+            f"remove it (kubectl annotate node {case.node.name} {scores.ANNOTATION}-), or let "
+            "HAMi's device plugin write it again",
+        )
+
+
+def unknown_to_config(case: NodeCase) -> Iterator[Finding]:
+    """Each register annotation belongs to a vendor of the device configuration."""
+    if case.config is None:
+        return
+    for vendor in VENDORS:
+        name = vendor.node.register
+        if name and name in case.node.annotations and vendor.word not in case.config.resources:
+            yield error(
+                name,
+                f"the device configuration has nothing for {vendor.word}: the scheduler doesn't "
+                "look at these cards",
+                f"add {vendor.word} (of {vendor.maker}) to the ConfigMap hami-scheduler-device",
+            )

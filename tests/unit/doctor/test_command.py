@@ -1,0 +1,99 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from hami_mock.doctor.command import main
+from tests.unit.builders import problems_of
+from tests.unit.doctor.patients import HANDSHAKE, node, pod
+
+QUIET = {HANDSHAKE: "Requesting_"}
+
+
+@pytest.fixture
+def node_file(tmp_path: Path) -> str:
+    path = tmp_path / "node.json"
+    path.write_text(json.dumps(node(annotations=QUIET)))
+    return str(path)
+
+
+def write(folder: Path, document: dict[str, Any] | str) -> str:
+    path = folder / "other"
+    path.write_text(document if isinstance(document, str) else json.dumps(document))
+    return str(path)
+
+
+def test_nothing_wrong_is_0(node_file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["-f", node_file]) == 0
+    assert capsys.readouterr().out.endswith("\nNothing wrong found.\n")
+
+
+def test_an_error_is_1(node_file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ill = write(tmp_path, pod({"nvidia.com/gpumem": "1"}))
+    assert main(["-f", node_file, "-f", ill]) == 1
+    out = capsys.readouterr().out
+    assert "Node n1\nok       NVIDIA" in out
+    assert "Pod default/p1\nerror    container c0\n" in out
+
+
+def test_a_warning_is_0(tmp_path: Path) -> None:
+    assert main(["-f", write(tmp_path, node(annotations={HANDSHAKE: None}))]) == 0
+
+
+@pytest.mark.parametrize(("output", "load"), [("json", json.loads), ("yaml", yaml.safe_load)])
+def test_scripts_get_rows(
+    node_file: str, capsys: pytest.CaptureFixture[str], output: str, load: Any
+) -> None:
+    assert main(["-f", node_file, "-o", output]) == 0
+    (row,) = load(capsys.readouterr().out)
+    assert row["subject"] == "Node n1"
+    assert row["severity"] == "ok"
+
+
+def test_the_names_come_from_the_device_configuration(node_file: str, tmp_path: Path) -> None:
+    config = write(tmp_path, "nvidia: {resourceCountName: x.com/gpu}")
+    assert main(["-f", node_file, "--device-config-file", config]) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["-f", "/nowhere"], "/nowhere: can't be read: No such file or directory"),
+        (
+            ["--device-config-file", "/nowhere"],
+            "--device-config-file: '/nowhere' can't be read: No such file or directory",
+        ),
+        (["--pot", "x"], "--pot: there is no such flag; did you mean --pod?"),
+    ],
+)
+def test_wrong_input_is_a_usage_error(arguments: list[str], problem: str) -> None:
+    assert problem in problems_of(lambda: main(arguments))
+
+
+def test_a_device_configuration_that_is_none(node_file: str, tmp_path: Path) -> None:
+    bad = write(tmp_path, "nvidia: [")
+    (problem,) = problems_of(lambda: main(["-f", node_file, "--device-config-file", bad]))
+    assert problem.startswith(f"{bad}: not valid YAML")
+
+
+def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["--help"])
+    assert stopped.value.code == 0
+    assert "hami-mock doctor --pod default/trainer-0" in capsys.readouterr().out
+
+
+def test_the_cluster_is_asked_where_there_are_no_files(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from hami_mock.doctor import gathering
+
+    async def asked(node_name: str | None, pod_name: str | None) -> gathering.Gathered:
+        assert (node_name, pod_name) == ("n1", "default/p1")
+        return gathering.Gathered([node(annotations=QUIET)], [pod()], (), [])
+
+    monkeypatch.setattr(gathering, "from_cluster", asked)
+    assert main(["n1", "--pod", "default/p1"]) == 0
+    assert "Pod default/p1\n\nNothing wrong found." in capsys.readouterr().out
