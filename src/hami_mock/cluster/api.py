@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from hami_mock.kubelet_rules import Version, parse_version
 
 if TYPE_CHECKING:
-    from kubernetes_asyncio.client import CoreV1Api
+    from kubernetes_asyncio.client import ApiClient, CoreV1Api
 
 REQUEST_SECONDS = 5.0
 _log = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ def is_configured() -> bool:
 
 
 @asynccontextmanager
-async def core_api() -> "AsyncIterator[CoreV1Api]":
+async def api_client() -> "AsyncIterator[ApiClient]":
     """Connect to the API server as a pod does, or as $KUBECONFIG says."""
     from kubernetes_asyncio import client, config
 
@@ -34,6 +34,15 @@ async def core_api() -> "AsyncIterator[CoreV1Api]":
     else:
         await config.load_kube_config()
     async with client.ApiClient() as api:
+        yield api
+
+
+@asynccontextmanager
+async def core_api() -> "AsyncIterator[CoreV1Api]":
+    """Connect to the API server, for its core objects."""
+    from kubernetes_asyncio import client
+
+    async with api_client() as api:
         yield client.CoreV1Api(api)
 
 

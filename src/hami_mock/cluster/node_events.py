@@ -2,14 +2,18 @@
 
 import logging
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio.abc import TaskStatus
 
-from hami_mock.cluster.api import REQUEST_SECONDS, core_api, reason_of
 from hami_mock.concurrency import Backoff
-from hami_mock.events import Event, EventLog
+from hami_mock.errors import ClusterError
+from hami_mock.events import Event
+from hami_mock.state import NodeState
+
+if TYPE_CHECKING:
+    from hami_mock.cluster.kubernetes import Kubernetes
 
 NAMESPACE = "default"
 """Where Events of things without a namespace live."""
@@ -18,8 +22,8 @@ _log = logging.getLogger(__name__)
 
 
 async def report_events(
-    node_name: str,
-    events: EventLog,
+    kubernetes: "Kubernetes",
+    state: NodeState,
     *,
     task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
@@ -31,19 +35,15 @@ async def report_events(
     reported = 0
     backoff = Backoff()
     while True:
-        try:
-            async with core_api() as core:
-                while True:
-                    for event in await events.wait_after(reported):
-                        body: Any = as_kubernetes(node_name, event)
-                        await core.create_namespaced_event(
-                            NAMESPACE, body, _request_timeout=REQUEST_SECONDS
-                        )
-                        reported = event.number
-                        backoff.reset()
-        except Exception as error:
-            _log.warning("an event could not be reported to Kubernetes: %s", reason_of(error))
-            await anyio.sleep(backoff.next())
+        for event in await state.events.wait_after(reported):
+            try:
+                await kubernetes.create_event(NAMESPACE, as_kubernetes(state.node.name, event))
+            except ClusterError as error:
+                _log.warning("an event could not be reported to Kubernetes: %s", error)
+                await anyio.sleep(backoff.next())
+                break
+            reported = event.number
+            backoff.reset()
 
 
 def as_kubernetes(node_name: str, event: Event) -> dict[str, Any]:
@@ -51,6 +51,8 @@ def as_kubernetes(node_name: str, event: Event) -> dict[str, Any]:
     when = datetime.fromtimestamp(event.time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     message = f"{event.subject}: {event.message}" if event.subject else event.message
     return {
+        "apiVersion": "v1",
+        "kind": "Event",
         "metadata": {"generateName": "hami-mock-", "namespace": NAMESPACE},
         # kubectl finds the Events of a Node by its name in the place of a UID, as the kubelet's.
         "involvedObject": {"kind": "Node", "name": node_name, "uid": node_name},

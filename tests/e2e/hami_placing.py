@@ -1,0 +1,153 @@
+"""Two who place pods on a node of HAMi's: HAMi's own scheduler, and one that plays it.
+
+The first is the real thing, and needs its program. The second does by hand what the first writes
+down: it assigns cards, locks the node and binds the pod, so the node side is proven anywhere.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from hami_mock.hami import register
+from hami_mock.hami.assignment import (
+    ASSIGNED_NODE,
+    ASSIGNED_TIME,
+    BIND_PHASE,
+    BIND_TIME,
+    AssignedDevice,
+    Assignment,
+    BindPhase,
+)
+from hami_mock.hami.lock import Lock, NodeLock
+from hami_mock.hami.vendor import HamiVendor
+
+from .harness import Hami
+from .mock import TIMEOUT_S, Mock
+
+Manifest = dict[str, Any]
+
+
+def annotations_of(thing: Mapping[str, Any]) -> dict[str, str]:
+    return dict(thing["metadata"].get("annotations", {}))
+
+
+class Placer:
+    """Somebody who places pods on the node."""
+
+    def __init__(self, mock: Mock) -> None:
+        self.mock = mock
+
+    def wait_for(self, vendor: HamiVendor, cards: int) -> None:
+        """Wait until the node has that many cards for it."""
+        raise NotImplementedError
+
+    def place(self, pod: Manifest, vendor: HamiVendor) -> None:
+        """Create a pod and see that it is placed, sooner or later."""
+        raise NotImplementedError
+
+
+class ByScheduler(Placer):
+    """HAMi's own scheduler."""
+
+    def __init__(self, mock: Mock, hami: Hami) -> None:
+        super().__init__(mock)
+        self.hami = hami
+
+    def wait_for(self, vendor: HamiVendor, cards: int) -> None:
+        node = self.mock.cluster.node_name
+        self.mock.cluster.wait(
+            "the cards in HAMi's scheduler",
+            lambda: len(self.hami.cards().get(node, ())),
+            lambda found: found == cards,
+            timeout=TIMEOUT_S,
+        )
+
+    def place(self, pod: Manifest, vendor: HamiVendor) -> None:
+        pod["spec"]["schedulerName"] = self.hami.scheduler_name
+        self.mock.cluster.apply(pod)
+
+
+class ByHand(Placer):
+    """Gives each container the node's first cards."""
+
+    def wait_for(self, vendor: HamiVendor, cards: int) -> None:
+        self.mock.cluster.wait(
+            "the cards in the node's annotation",
+            lambda: len(self._cards(vendor)),
+            lambda found: found == cards,
+            timeout=TIMEOUT_S,
+        )
+
+    def place(self, pod: Manifest, vendor: HamiVendor) -> None:
+        spec = pod["spec"]
+        wanting = [
+            container["resources"]["limits"]
+            for container in (*spec.get("initContainers", ()), *spec["containers"])
+            if vendor.resources.count in container["resources"]["limits"]
+        ]
+        self.assign(pod, vendor, [self._devices(limits, vendor) for limits in wanting])
+
+    def assign(
+        self,
+        pod: Manifest,
+        vendor: HamiVendor,
+        containers: Sequence[tuple[AssignedDevice, ...]],
+    ) -> None:
+        """Create a pod that has these devices assigned, and bind it."""
+        cluster, node = self.mock.cluster, self.mock.cluster.node_name
+        assert vendor.lock is not None
+        lock = vendor.lock.annotation
+        cluster.wait(
+            "the node unlocked",
+            lambda: annotations_of(cluster.get("node", node)),
+            lambda found: lock not in found,
+            timeout=TIMEOUT_S,
+        )
+        name, text = pod["metadata"]["name"], Assignment(tuple(containers)).encode()
+        pod["metadata"].setdefault("annotations", {}).update(
+            {
+                ASSIGNED_NODE: node,
+                ASSIGNED_TIME: str(int(time.time())),
+                BIND_TIME: str(int(time.time())),
+                BIND_PHASE: BindPhase.ALLOCATING,
+                vendor.pods.to_allocate: text,
+                vendor.pods.allocated: text,
+            }
+        )
+        pod["spec"]["schedulerName"] = "by-hand"
+        cluster.apply(pod)
+        owner = NodeLock(datetime.now(UTC), "default", name)
+        if vendor.lock is Lock.CAMBRICON:
+            owner = NodeLock(owner.time)
+        cluster.kubectl("annotate", "node", node, f"{lock}={owner.encode()}")
+        target = {"apiVersion": "v1", "kind": "Node", "name": node}
+        metadata = {"name": name, "namespace": "default"}
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
+        cluster.kubectl(
+            "create", f"--raw=/api/v1/namespaces/default/pods/{name}/binding", "-f", "-",
+            stdin=json.dumps(binding),
+        )  # fmt: skip
+
+    def _devices(self, limits: Mapping[str, str], vendor: HamiVendor) -> tuple[AssignedDevice, ...]:
+        names = vendor.resources
+        memory = int(limits.get(names.memory, "0")) * names.memory_unit
+        cores = int(limits.get(names.cores, "0"))
+        cards = self._cards(vendor)
+        return tuple(
+            AssignedDevice(cards[i], vendor.word, memory, cores)
+            for i in range(int(limits[names.count]))
+        )
+
+    def _cards(self, vendor: HamiVendor) -> list[str]:
+        node = self.mock.cluster.get("node", self.mock.cluster.node_name)
+        if vendor.node.encoding is None:
+            # The scheduler reckons these from what the node can give.
+            whole = self.mock.cluster.allocatable().get(vendor.resources.cores, 0)
+            count = whole // vendor.resources.cores_per_card
+            return [f"{self.mock.cluster.node_name}-cambricon-mlu-{i}" for i in range(count)]
+        text = annotations_of(node).get(vendor.node.register)
+        return [card.id for card in register.decode(text, vendor.node.encoding)] if text else []

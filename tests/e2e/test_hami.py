@@ -1,0 +1,328 @@
+"""A node without hardware in HAMi's cluster: it says what it has, and pods get what is assigned."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from hami_mock.hami import register, scores
+from hami_mock.hami.assignment import BIND_PHASE, AssignedDevice
+from hami_mock.hami.lock import Lock
+from hami_mock.hami.vendor import HamiVendor
+from hami_mock.hami.vendors import BY_WORD, NVIDIA
+
+from .hami_placing import ByHand, ByScheduler, Placer, annotations_of
+from .harness import RequirementsMissing, hami_scheduler, running_hami
+from .mock import ONLY_NVIDIA, ROOT, TIMEOUT_S, Figures, Mock, container, pod
+
+WANTS = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 3000, "nvidia.com/gpucores": 30}
+NODE = ("--hami=on", "--nvidia-memory=8000", *ONLY_NVIDIA)
+BURST = 100
+
+
+@pytest.fixture
+def node(mock: Mock) -> Iterator[Mock]:
+    """A cluster in which the agent may be HAMi's node side."""
+    rbac = ROOT / "overlays" / "hami" / "rbac.yaml"
+    mock.cluster.kubectl("apply", "-f", rbac)
+    yield mock
+    mock.delete_pods()
+    mock.remove()
+    mock.cluster.kubectl("delete", "-f", rbac)
+
+
+@pytest.fixture(params=["by hand", "HAMi"])
+def placer(request: pytest.FixtureRequest, node: Mock) -> Iterator[Placer]:
+    """Who places the pods."""
+    if request.param == "by hand":
+        yield ByHand(node)
+        return
+    with scheduling(node) as found:
+        yield found
+
+
+@contextmanager
+def scheduling(node: Mock, **options: Any) -> Iterator[ByScheduler]:
+    """HAMi's own scheduler, where there is one."""
+    try:
+        hami_scheduler()
+    except RequirementsMissing as missing:
+        # Not a failure in CI either: the program can't be had everywhere.
+        pytest.skip("; ".join(missing.sentences))
+    with running_hami(node.machine, **options) as hami:
+        yield ByScheduler(node, hami)
+
+
+def cards_of(mock: Mock, vendor: HamiVendor = NVIDIA) -> dict[str, register.RegisteredDevice]:
+    """The cards that the node's annotation has."""
+    found = annotations_of(mock.cluster.get("node", mock.cluster.node_name))
+    text = found.get(vendor.node.register)
+    return {card.id: card for card in register.decode(text)} if text else {}
+
+
+def wait_for_cards(mock: Mock, healthy: list[bool]) -> dict[str, register.RegisteredDevice]:
+    return mock.cluster.wait(
+        "the node's annotation",
+        lambda: cards_of(mock),
+        lambda cards: [card.healthy for card in cards.values()] == healthy,
+        timeout=TIMEOUT_S,
+    )
+
+
+def wait_for_success(mock: Mock, name: str, lock: Lock | None = Lock.HAMI) -> None:
+    """Wait until a pod runs, has got all that was assigned, and the node is free again."""
+    mock.wait_for_phase(name, "Running")
+    assert annotations_of(mock.cluster.get("pod", name))[BIND_PHASE] == "success"
+    wait_until_unlocked(mock, lock)
+
+
+def wait_until_unlocked(mock: Mock, lock: Lock | None = Lock.HAMI) -> None:
+    if lock is not None:
+        mock.cluster.wait(
+            "the node unlocked",
+            lambda: annotations_of(mock.cluster.get("node", mock.cluster.node_name)),
+            lambda found: lock.annotation not in found,
+            timeout=TIMEOUT_S,
+        )
+
+
+def environment(mock: Mock, name: str, of: str = "main") -> dict[str, str]:
+    lines = mock.cluster.kubectl("logs", name, f"--container={of}").splitlines()
+    return dict(line.split("=", 1) for line in lines if "=" in line)
+
+
+def test_the_node_says_which_cards_it_has_and_how_they_are(node: Mock) -> None:
+    node.deploy(*NODE)
+    cards = wait_for_cards(node, [True, True])
+    assert [(c.index, c.count, c.memory, c.cores, c.mode) for c in cards.values()] == [
+        (0, 10, 8000, 100, "hami-core"),
+        (1, 10, 8000, 100, "hami-core"),
+    ]
+    assert all("NVIDIA" in card.type for card in cards.values())
+    told = annotations_of(node.cluster.get("node", node.cluster.node_name))
+    assert scores.decode(told[scores.ANNOTATION]).keys() == cards.keys()
+    node.wait_until_ready()
+    node.ctl("fail", "nvidia/1", "--xid", "79")
+    wait_for_cards(node, [True, False])
+    node.ctl("recover", "nvidia/1")
+    wait_for_cards(node, [True, True])
+    node.remove()
+    told = annotations_of(node.cluster.get("node", node.cluster.node_name))
+    assert not {key for key in told if key.startswith("hami.io/node-")}, "nothing stays behind"
+
+
+def test_a_pod_gets_the_cards_and_the_limits_that_were_assigned(placer: Placer) -> None:
+    mock = placer.mock
+    mock.deploy(*NODE)
+    placer.wait_for(NVIDIA, 2)
+    mock.wait_until_ready()
+    placer.place(pod("one", container("main", WANTS)), NVIDIA)
+    wait_for_success(mock, "one")
+    told = annotations_of(mock.cluster.get("pod", "one"))
+    (assigned,) = told[NVIDIA.pods.allocated].rstrip(":;").split(":")
+    uuid, _, memory, cores = assigned.split(",")
+    found = environment(mock, "one")
+    assert found["NVIDIA_VISIBLE_DEVICES"] == uuid
+    assert found["CUDA_DEVICE_MEMORY_LIMIT_0"] == f"{memory}m" == "3000m"
+    assert found["CUDA_DEVICE_SM_LIMIT"] == cores == "30"
+
+
+def test_pods_of_all_shapes_get_what_is_theirs(placer: Placer) -> None:
+    mock = placer.mock
+    mock.deploy(*NODE)
+    placer.wait_for(NVIDIA, 2)
+    mock.wait_until_ready()
+    plain = container("plain", {})
+    placer.place(pod("late", plain, container("main", WANTS)), NVIDIA)
+    wait_for_success(mock, "late")
+    assert environment(mock, "late")["CUDA_DEVICE_MEMORY_LIMIT_0"] == "3000m"
+    assert "CUDA_DEVICE_MEMORY_LIMIT_0" not in environment(mock, "late", "plain")
+    mock.delete_pods("late")
+
+    both = WANTS | {"nvidia.com/gpu": 2, "nvidia.com/gpumem": 1000}
+    placer.place(pod("two", container("main", WANTS), container("second", both)), NVIDIA)
+    wait_for_success(mock, "two")
+    assert environment(mock, "two")["CUDA_DEVICE_MEMORY_LIMIT_0"] == "3000m"
+    second = environment(mock, "two", "second")
+    assert len(set(second["NVIDIA_VISIBLE_DEVICES"].split(","))) == 2
+    assert second["CUDA_DEVICE_MEMORY_LIMIT_1"] == "1000m"
+    mock.delete_pods("two")
+
+    init = container("init", WANTS | {"nvidia.com/gpumem": 2000})
+    init["command"] = ["/bin/env"]
+    placer.place(pod("first", container("main", WANTS), init=init), NVIDIA)
+    wait_for_success(mock, "first")
+    assert environment(mock, "first", "init")["CUDA_DEVICE_MEMORY_LIMIT_0"] == "2000m"
+    assert environment(mock, "first")["CUDA_DEVICE_MEMORY_LIMIT_0"] == "3000m"
+
+
+VENDORS: Mapping[str, tuple[list[str], dict[str, int], dict[str, str]]] = {
+    "DCU": (
+        ["--hygon-cards=2"],
+        {"hygon.com/dcunum": 1, "hygon.com/dcumem": 2000, "hygon.com/dcucores": 20},
+        {},
+    ),
+    "MR-V100": (
+        ["--iluvatar-cards=2"],
+        {"iluvatar.ai/MR-V100-vgpu": 1, "iluvatar.ai/MR-V100.vMem": 16},
+        {},
+    ),
+    "Ascend910B3": (
+        ["--ascend-cards=2", "--ascend-memory-factor=1024"],
+        {"huawei.com/Ascend910B3": 1},
+        {"ASCEND_VISIBLE_DEVICES": "0"},
+    ),
+    "MLU": (
+        ["--mlu-cards=2"],
+        {
+            "cambricon.com/vmlu": 1,
+            "cambricon.com/mlu.smlu.vmemory": 8,
+            "cambricon.com/mlu.smlu.vcore": 10,
+        },
+        {"MLU_VISIBLE_DEVICES": "0"},
+    ),
+}
+
+
+@pytest.mark.parametrize("word", VENDORS)
+def test_pods_run_on_the_cards_of_other_vendors(placer: Placer, word: str) -> None:
+    flags, wants, expected = VENDORS[word]
+    mock, vendor = placer.mock, BY_WORD[word]
+    none = [f"--{key}-cards=0" for key in ("nvidia", "mlu", "iluvatar", "ascend")]
+    given = {flag.partition("=")[0] for flag in flags}
+    mock.deploy("--hami=on", *flags, *(f for f in none if f.partition("=")[0] not in given))
+    mock.wait_until_ready()
+    placer.wait_for(vendor, 2)
+    placer.place(pod("one", container("main", wants)), vendor)
+    wait_for_success(mock, "one", vendor.lock)
+    found = environment(mock, "one")
+    if isinstance(placer, ByHand):
+        assert {name: found.get(name) for name in expected} == expected
+    assert all(name in found for name in vendor.environment.visible_devices)
+
+
+def test_an_agent_killed_in_the_middle_leaves_a_node_that_goes_on(placer: Placer) -> None:
+    mock = placer.mock
+    mock.deploy(*NODE)
+    placer.wait_for(NVIDIA, 2)
+    mock.wait_until_ready()
+    mock.ctl("hang", "allocate", "5m", "nvidia.com/gpu")
+    placer.place(pod("unlucky", container("main", WANTS)), NVIDIA)
+    mock.cluster.wait(
+        "a pod on the node",
+        lambda: mock.cluster.get("pod", "unlucky")["spec"].get("nodeName"),
+        bool,
+        timeout=TIMEOUT_S,
+    )
+    before = mock.agent_pid()
+    mock.kill_agent()
+    mock.cluster.wait("another agent", mock.agent_pid, lambda pid: pid != before, timeout=120)
+    mock.wait_for_phase("unlucky", "Failed")
+    wait_until_unlocked(mock)
+    mock.delete_pods("unlucky")
+    mock.wait_until_ready()
+    placer.place(pod("lucky", container("main", WANTS)), NVIDIA)
+    wait_for_success(mock, "lucky")
+
+
+def test_a_pod_that_was_assigned_what_is_not_there_fails_with_the_reason(node: Mock) -> None:
+    node.deploy(*NODE)
+    by_hand = ByHand(node)
+    by_hand.wait_for(NVIDIA, 2)
+    node.wait_until_ready()
+    wrong = AssignedDevice("GPU-nobody-has-this", "NVIDIA", 3000, 30)
+    by_hand.assign(pod("wrong", container("main", WANTS)), NVIDIA, [(wrong,)])
+    failed = node.wait_for_phase("wrong", "Failed")
+    assert "GPU-nobody-has-this" in failed["status"]["message"]
+    assert annotations_of(node.cluster.get("pod", "wrong"))[BIND_PHASE] == "failed"
+    wait_until_unlocked(node)
+
+
+def test_nothing_is_written_when_nothing_changes(node: Mock, figures: Figures) -> None:
+    node.deploy(*NODE)
+    wait_for_cards(node, [True, True])
+    node.wait_until_ready()
+    before = api_writes(node)
+    seconds = 60.0
+    time.sleep(seconds)  # what is measured is a minute in which nothing happens
+    writes = api_writes(node) - before
+    figures.add(node.cluster.version, "the agent's writes to the API in an idle minute", writes, "")
+    assert writes == 0, "NVIDIA's cards need no handshake from the node"
+
+
+def api_writes(mock: Mock) -> float:
+    lines = mock.agent_says("/metrics").splitlines()
+    (line,) = [line for line in lines if line.startswith("hami_mock_api_writes_total ")]
+    return float(line.split()[1])
+
+
+def test_a_burst_of_pods_all_run_or_wait_for_the_right_reason(node: Mock, figures: Figures) -> None:
+    small = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 100, "nvidia.com/gpucores": 1}
+    with scheduling(node) as placer:
+        node.deploy("--hami=on", "--nvidia-cards=8", "--nvidia-memory=1000", *ONLY_NVIDIA)
+        placer.wait_for(NVIDIA, 8)
+        node.wait_until_ready()
+        began = time.monotonic()
+        for number in range(BURST):
+            placer.place(pod(f"b{number}", container("main", small)), NVIDIA)
+        room = 8 * 10
+
+        def phases() -> dict[str, int]:
+            found: dict[str, int] = {}
+            for item in node.cluster.get("pods")["items"]:
+                phase = item["status"]["phase"]
+                found[phase] = found.get(phase, 0) + 1
+            return found
+
+        node.cluster.wait(
+            "a full node",
+            phases,
+            lambda now: now.get("Running", 0) == room and now.get("Pending", 0) == BURST - room,
+            timeout=480,
+        )
+        seconds = time.monotonic() - began
+        figures.add(node.cluster.version, f"HAMi: a burst until {room} pods run", seconds)
+        for item in node.cluster.get("pods")["items"]:
+            created = _seconds(item["metadata"]["creationTimestamp"])
+            if item["status"]["phase"] == "Running":
+                started = item["status"]["containerStatuses"][0]["state"]["running"]["startedAt"]
+                took = _seconds(started) - created
+                figures.add(node.cluster.version, "HAMi: pod created to Running, in a burst", took)
+        wait_until_unlocked(node)
+
+
+def _seconds(text: str) -> float:
+    return time.mktime(time.strptime(text, "%Y-%m-%dT%H:%M:%SZ"))
+
+
+@pytest.mark.parametrize(("policy", "cards"), [("binpack", 1), ("spread", 2)])
+def test_cards_are_chosen_by_hamis_policy(node: Mock, policy: str, cards: int) -> None:
+    with scheduling(node, gpu_policy=policy) as placer:
+        node.deploy(*NODE)
+        placer.wait_for(NVIDIA, 2)
+        node.wait_until_ready()
+        for name in ("a", "b"):
+            placer.place(pod(name, container("main", WANTS)), NVIDIA)
+            wait_for_success(node, name)
+        used = {environment(node, name)["NVIDIA_VISIBLE_DEVICES"] for name in ("a", "b")}
+        assert len(used) == cards
+
+
+def test_hami_places_pods_on_mig_instances(node: Mock) -> None:
+    with scheduling(node) as placer:
+        node.deploy(
+            "--hami=on", "--nvidia-mode=mig", "--nvidia-model=A100-SXM4-40GB",
+            "--nvidia-memory-factor=64", *ONLY_NVIDIA,
+        )  # fmt: skip
+        placer.wait_for(NVIDIA, 2)
+        node.wait_until_ready()
+        wants = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 8000}
+        asked = pod("mig", container("main", wants))
+        asked["metadata"]["annotations"] = {"nvidia.com/vgpu-mode": "mig"}
+        placer.place(asked, NVIDIA)
+        wait_for_success(node, "mig")
+        assert environment(node, "mig")["NVIDIA_VISIBLE_DEVICES"].startswith("MIG-")

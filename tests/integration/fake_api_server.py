@@ -1,0 +1,254 @@
+"""A small API server: nodes and pods over HTTP, with all that can go wrong on command."""
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from copy import deepcopy
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from aiohttp import web
+
+from hami_mock.concurrency import first_of
+
+Object = dict[str, Any]
+Key = tuple[str, str, str]
+Hook = Callable[[web.Request], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Write:
+    """A patch that was taken."""
+
+    resource: str
+    name: str
+    annotations: dict[str, str | None]
+
+
+@dataclass
+class FakeApiServer:
+    """Objects by resource, namespace and name, and what was asked for."""
+
+    objects: dict[Key, Object] = field(default_factory=dict)
+    writes: list[Write] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+    """Each as "get nodes n1"."""
+    refuse: Callable[[str], int | None] = lambda _: None
+    """Gives a status for a request that should be refused."""
+    before_patch: Hook | None = None
+    """Called once, before the next patch is looked at."""
+    lose_answers: int = 0
+    """So many patches are taken without an answer."""
+    hold_events: bool = False
+    """Watches stay open, but nothing arrives."""
+    forget_history: bool = False
+    """Every watch gets 410: the server doesn't know any more what came since."""
+
+    def __post_init__(self) -> None:
+        self._version = 100
+        self._events: list[tuple[int, str, Object]] = []
+        self._changed = anyio.Event()
+        self._end_watches = anyio.Event()
+        self._abrupt = False
+
+    # What a test does.
+
+    def put(self, resource: str, thing: Object) -> Object:
+        """Make or replace an object."""
+        thing = deepcopy(thing)
+        metadata = thing["metadata"]
+        key = (resource, metadata.get("namespace", ""), metadata["name"])
+        kind = "MODIFIED" if key in self.objects else "ADDED"
+        self._version += 1
+        metadata["resourceVersion"] = str(self._version)
+        self.objects[key] = thing
+        self._tell(kind, thing)
+        return thing
+
+    def remove(self, resource: str, name: str, namespace: str = "") -> None:
+        """Delete an object."""
+        thing = self.objects.pop((resource, namespace, name))
+        self._version += 1
+        self._tell("DELETED", thing)
+
+    def annotate(
+        self, resource: str, name: str, annotations: dict[str, str | None], namespace: str = ""
+    ) -> None:
+        """Change annotations, as somebody else would."""
+        thing = deepcopy(self.objects[resource, namespace, name])
+        _merge(thing, {"metadata": {"annotations": annotations}})
+        self.put(resource, thing)
+
+    def annotations(self, resource: str, name: str, namespace: str = "") -> dict[str, str]:
+        """The annotations of an object."""
+        found: dict[str, str] = self.objects[resource, namespace, name]["metadata"].get(
+            "annotations", {}
+        )
+        return found
+
+    async def wait_until(self, condition: Callable[[], bool]) -> None:
+        """Wait until a condition on the objects or the requests holds."""
+        with anyio.fail_after(20):
+            while not condition():
+                await self._changed.wait()
+
+    def end_watches(self, *, abrupt: bool = False) -> None:
+        """End all watches that are open: in order, or in the middle of a line."""
+        self._abrupt = abrupt
+        self._end_watches.set()
+        self._end_watches = anyio.Event()
+
+    def release_events(self) -> None:
+        """Let what was held arrive."""
+        self.hold_events = False
+        self._stir()
+
+    def send_bookmark(self, name: str) -> None:
+        """Send what tells watchers a version and nothing else."""
+        self._version += 1
+        version = str(self._version)
+        self._tell("BOOKMARK", {"metadata": {"name": name, "resourceVersion": version}})
+
+    # What the agent sees.
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        parts = request.path.removeprefix("/api/v1/").split("/")
+        namespace = parts[1] if parts[0] == "namespaces" else ""
+        resource, *name = parts[2:] if namespace else parts
+        verb = "patch" if request.method == "PATCH" else "get" if name else "list"
+        verb = "watch" if "watch" in request.query else verb
+        line = " ".join((verb, resource, *name))
+        self.requests.append(line)
+        self._stir()
+        if status := self.refuse(line):
+            return _status(status, f"no {line} today")
+        if verb == "watch":
+            return await self._watch(request)
+        if verb == "list":
+            return self._list(resource, request.query["fieldSelector"])
+        return await self._single(request, (resource, namespace, name[0]))
+
+    def _list(self, resource: str, selector: str) -> web.StreamResponse:
+        key, _, value = selector.partition("=")
+        assert key == "spec.nodeName"
+        items = [
+            thing
+            for (kind, *_), thing in self.objects.items()
+            if kind == resource and thing["spec"].get("nodeName") == value
+        ]
+        return web.json_response({"items": items})
+
+    async def _single(self, request: web.Request, key: Key) -> web.StreamResponse:
+        if request.method == "PATCH" and self.before_patch:
+            hook, self.before_patch = self.before_patch, None
+            await hook(request)
+        thing = self.objects.get(key)
+        if thing is None:
+            return _status(404, f"{key[0]} {key[2]!r} not found")
+        if request.method == "GET":
+            return web.json_response(thing)
+        assert request.headers["Content-Type"] == "application/merge-patch+json"
+        patch = await request.json()
+        version = patch["metadata"].pop("resourceVersion", None)
+        if version not in (None, thing["metadata"]["resourceVersion"]):
+            return _status(409, "the object has been modified")
+        thing = deepcopy(thing)
+        _merge(thing, patch)
+        self.writes.append(Write(key[0], key[2], patch["metadata"]["annotations"]))
+        thing = self.put(key[0], thing)
+        if self.lose_answers:
+            self.lose_answers -= 1
+            assert request.transport is not None
+            request.transport.close()
+        return web.json_response(thing)
+
+    async def _watch(self, request: web.Request) -> web.StreamResponse:
+        name = request.query["fieldSelector"].removeprefix("metadata.name=")
+        seen = int(request.query["resourceVersion"])
+        assert request.query["timeoutSeconds"]
+        response = web.StreamResponse()
+        await response.prepare(request)
+        if self.forget_history:
+            gone = {"kind": "Status", "code": 410, "message": "too old resource version"}
+            await response.write(_line("ERROR", gone))
+            return response
+        ending = self._end_watches
+        while not ending.is_set():
+            changed = self._changed
+            for version, kind, thing in () if self.hold_events else tuple(self._events):
+                if version > seen and thing["metadata"]["name"] == name:
+                    seen = version
+                    await response.write(_line(kind, thing))
+            await first_of(changed.wait, ending.wait)
+        if self._abrupt:
+            await response.write(b'{"type":"MODIFIED","obj')
+            assert request.transport is not None
+            request.transport.close()
+        return response
+
+    def _tell(self, kind: str, thing: Object) -> None:
+        self._events.append((self._version, kind, deepcopy(thing)))
+        self._stir()
+
+    def _stir(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
+
+
+@asynccontextmanager
+async def api_server(folder: Path) -> AsyncIterator[FakeApiServer]:
+    """Serve, and let $KUBECONFIG say where."""
+    from kubernetes_asyncio.config import kube_config
+
+    server = FakeApiServer()
+    app = web.Application(client_max_size=2**24)
+    app.router.add_route("*", "/{path:.*}", server.handle)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    path = folder / "kubeconfig"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KUBECONFIG", str(path))
+        # kubernetes_asyncio reads the variable once, when it is imported.
+        patch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", str(path))
+        try:
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            host, port = runner.addresses[0][:2]
+            path.write_text(_kubeconfig(f"http://{host}:{port}"))
+            yield server
+        finally:
+            server.end_watches()
+            await runner.cleanup()
+
+
+def _kubeconfig(url: str) -> str:
+    return json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "c",
+            "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+            "clusters": [{"name": "k", "cluster": {"server": url}}],
+            "users": [{"name": "u", "user": {"token": "t"}}],
+        }
+    )
+
+
+def _merge(thing: Object, patch: Object) -> None:
+    for key, value in patch.items():
+        if value is None:
+            thing.pop(key, None)
+        elif isinstance(value, dict):
+            _merge(thing.setdefault(key, {}), value)
+        else:
+            thing[key] = value
+
+
+def _status(status: int, message: str) -> web.Response:
+    return web.json_response({"kind": "Status", "message": message, "code": status}, status=status)
+
+
+def _line(kind: str, thing: Object) -> bytes:
+    return json.dumps({"type": kind, "object": thing}).encode() + b"\n"
