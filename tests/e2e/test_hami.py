@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,7 +20,7 @@ from hami_mock.hami.vendors import BY_WORD, NVIDIA
 
 from .hami_placing import ByHand, ByScheduler, Placer, annotations_of
 from .harness import RequirementsMissing, hami_scheduler, running_hami
-from .mock import ONLY_NVIDIA, ROOT, TIMEOUT_S, Figures, Mock, container, pod
+from .mock import NAMESPACE, ONLY_NVIDIA, ROOT, TIMEOUT_S, Figures, Mock, container, pod
 
 WANTS = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 3000, "nvidia.com/gpucores": 30}
 NODE = ("--hami=on", "--nvidia-memory=8000", *ONLY_NVIDIA)
@@ -258,6 +261,84 @@ def api_writes(mock: Mock) -> float:
     lines = mock.agent_says("/metrics").splitlines()
     (line,) = [line for line in lines if line.startswith("hami_mock_api_writes_total ")]
     return float(line.split()[1])
+
+
+def test_a_companion_follows_what_a_real_plugin_says(mock: Mock) -> None:
+    rbac = ROOT / "overlays" / "companion" / "rbac.yaml"
+    cluster, key = mock.cluster, NVIDIA.node.register
+
+    def say(text: str | None) -> None:
+        word = f"{key}-" if text is None else f"{key}={text}"
+        cluster.kubectl("annotate", "--overwrite", "node", cluster.node_name, word)
+
+    def cards(count: int) -> str:
+        return register.encode(
+            register.Encoding.JSON,
+            [
+                register.RegisteredDevice(f"GPU-real-{i}", 10, 4000, 100, "NVIDIA-A100", index=i)
+                for i in range(count)
+            ],
+        )
+
+    def wait_for_gpumem(units: int | None) -> None:
+        cluster.wait(
+            f"{units} of gpumem",
+            cluster.allocatable,
+            lambda now: (now.get("nvidia.com/gpumem") or None) == units,
+            timeout=TIMEOUT_S,
+        )
+
+    def why_not_ready() -> str:
+        name = mock.agent_pod()["metadata"]["name"]
+        return cluster.kubectl("logs", name, f"--namespace={NAMESPACE}")
+
+    cluster.kubectl("apply", "-f", rbac)
+    try:
+        say(cards(2))
+        mock.deploy("--source=hami")
+        wait_for_gpumem(8000)
+        assert cluster.allocatable()["nvidia.com/gpucores"] == 200
+        assert cluster.allocatable()["nvidia.com/gpumem-percentage"] == 200
+        assert "nvidia.com/gpu" not in cluster.allocatable(), "that is the real plugin's"
+        say(cards(3))
+        wait_for_gpumem(12000)
+        say("[{")
+        wait_for_gpumem(None)
+        assert key in why_not_ready()
+        say(cards(1))
+        wait_for_gpumem(4000)
+        say(None)
+        wait_for_gpumem(None)
+    finally:
+        say(None)
+        cluster.kubectl("delete", "-f", rbac)
+
+
+def test_the_doctor_knows_a_healthy_node_and_a_sick_one(node: Mock) -> None:
+    node.deploy(*NODE)
+    wait_for_cards(node, [True, True])
+    node.wait_until_ready()
+    node.cluster.wait(
+        "the cards",
+        node.cluster.allocatable,
+        lambda now: now.get("nvidia.com/gpu") == 20,
+        timeout=TIMEOUT_S,
+    )
+
+    def examine(thing: Mapping[str, Any]) -> tuple[int, list[Any]]:
+        ran = subprocess.run(
+            [sys.executable, "-m", "hami_mock", "doctor", "-f", "-", "-o", "json"],
+            input=json.dumps(thing), text=True, capture_output=True, check=False, timeout=60,
+        )  # fmt: skip
+        return ran.returncode, json.loads(ran.stdout)
+
+    well = node.cluster.get("node", node.cluster.node_name)
+    code, findings = examine(well)
+    assert (code, [f for f in findings if f["severity"] == "error"]) == (0, [])
+    well["metadata"]["annotations"][NVIDIA.node.register] = "GPU-1,10:"
+    code, findings = examine(well)
+    assert code == 1
+    assert any(NVIDIA.node.register in str(finding) for finding in findings)
 
 
 def test_a_burst_of_pods_all_run_or_wait_for_the_right_reason(node: Mock, figures: Figures) -> None:

@@ -113,7 +113,9 @@ def _status(pid: int) -> dict[str, str]:
     return dict(line.split(":\t", 1) for line in lines if ":\t" in line)
 
 
-@pytest.mark.parametrize("overlay", ["nvidia", "all-vendors", "fleet", "events"])
+@pytest.mark.parametrize(
+    "overlay", ["nvidia", "all-vendors", "fleet", "events", "hami", "companion"]
+)
 def test_the_api_server_accepts_every_overlay(mock: Mock, overlay: str) -> None:
     said = mock.cluster.kubectl("apply", "--dry-run=server", "-k", ROOT / "overlays" / overlay)
     assert "daemonset.apps/hami-mock created (server dry run)" in said

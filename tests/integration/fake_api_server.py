@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -126,7 +126,10 @@ class FakeApiServer:
         if status := self.refuse(line):
             return _status(status, f"no {line} today")
         if verb == "watch":
-            return await self._watch(request)
+            response = web.StreamResponse()
+            with suppress(ConnectionResetError):  # who watched may have gone
+                await self._watch(request, response)
+            return response
         if verb == "list":
             return self._list(resource, request.query["fieldSelector"])
         return await self._single(request, (resource, namespace, name[0]))
@@ -165,16 +168,15 @@ class FakeApiServer:
             request.transport.close()
         return web.json_response(thing)
 
-    async def _watch(self, request: web.Request) -> web.StreamResponse:
+    async def _watch(self, request: web.Request, response: web.StreamResponse) -> None:
         name = request.query["fieldSelector"].removeprefix("metadata.name=")
         seen = int(request.query["resourceVersion"])
         assert request.query["timeoutSeconds"]
-        response = web.StreamResponse()
         await response.prepare(request)
         if self.forget_history:
             gone = {"kind": "Status", "code": 410, "message": "too old resource version"}
             await response.write(_line("ERROR", gone))
-            return response
+            return
         ending = self._end_watches
         while not ending.is_set():
             changed = self._changed
@@ -187,7 +189,6 @@ class FakeApiServer:
             await response.write(b'{"type":"MODIFIED","obj')
             assert request.transport is not None
             request.transport.close()
-        return response
 
     def _tell(self, kind: str, thing: Object) -> None:
         self._events.append((self._version, kind, deepcopy(thing)))

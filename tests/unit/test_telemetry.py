@@ -211,7 +211,9 @@ def respond(request: str, folder: Path) -> tuple[str, dict[str, str], str]:
         ("GET", "404 Not Found", "text/plain; charset=utf-8"),
     ],
 )
-def test_requests_are_answered(socket_folder: Path, request_line: str, status: str, kind: str) -> None:
+def test_requests_are_answered(
+    socket_folder: Path, request_line: str, status: str, kind: str
+) -> None:
     first, headers, body = respond(request_line, socket_folder)
     assert first == f"HTTP/1.1 {status}"
     assert headers == {
