@@ -106,6 +106,7 @@ def test_a_file_that_changed_is_applied_as_one_step(start: Start) -> None:
         "error": None,
         "changed": agent.configuration.changed,
         "overrides": {},
+        "missing": [],
     }
 
 
@@ -205,14 +206,29 @@ def test_an_option_that_makes_a_rejected_file_fit_clears_its_error(start: Start)
     assert agent.configuration.error == ()
 
 
-def test_the_name_of_the_node_can_not_change(start: Start) -> None:
+@pytest.mark.parametrize(
+    ("name", "value", "line"),
+    [
+        (
+            "node_name",
+            "other",
+            "node-name: 'other' is not allowed: for an agent that runs it stays",
+        ),
+        ("hami", "on", "hami: True is not allowed: for an agent that runs it stays False"),
+        (
+            "source",
+            "hami",
+            "source: 'hami' is not allowed: for an agent that runs it stays 'flags'",
+        ),
+    ],
+)
+def test_what_makes_another_node_of_it_can_not_change(
+    start: Start, name: str, value: str, line: str
+) -> None:
     agent = start()
-    line = rejected(lambda: agent.set(node_name="other"))
-    assert line == (
-        "node-name: 'other' is not allowed: an agent that runs stays 'node-a', since its cards are "
-        "named after the node"
-    )
-    assert agent.configuration.settings.node_name == NODE
+    before = getattr(agent.configuration.settings, name)
+    assert rejected(lambda: agent.set(**{name: value})).startswith(line)
+    assert getattr(agent.configuration.settings, name) == before
 
 
 def test_an_agent_that_runs_follows_the_file_that_it_was_started_with(
