@@ -34,6 +34,8 @@ class FakeApiServer:
 
     objects: dict[Key, Object] = field(default_factory=dict)
     writes: list[Write] = field(default_factory=list)
+    created: list[Object] = field(default_factory=list)
+    """What was made with POST."""
     requests: list[str] = field(default_factory=list)
     """Each as "get nodes n1"."""
     refuse: Callable[[str], int | None] = lambda _: None
@@ -120,6 +122,7 @@ class FakeApiServer:
         resource, *name = parts[2:] if namespace else parts
         verb = "patch" if request.method == "PATCH" else "get" if name else "list"
         verb = "watch" if "watch" in request.query else verb
+        verb = "create" if request.method == "POST" else verb
         line = " ".join((verb, resource, *name))
         self.requests.append(line)
         self._stir()
@@ -130,6 +133,10 @@ class FakeApiServer:
             with suppress(ConnectionResetError):  # who watched may have gone
                 await self._watch(request, response)
             return response
+        if verb == "create":
+            self.created.append(await request.json())
+            self._stir()
+            return web.json_response(self.created[-1], status=201)
         if verb == "list":
             return self._list(resource, request.query["fieldSelector"])
         return await self._single(request, (resource, namespace, name[0]))

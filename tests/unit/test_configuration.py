@@ -227,7 +227,10 @@ def test_what_makes_another_node_of_it_can_not_change(
 ) -> None:
     agent = start()
     before = getattr(agent.configuration.settings, name)
-    assert rejected(lambda: agent.set(**{name: value})).startswith(line)
+    option = {name.replace("_", "-"): value}
+    with pytest.raises(UsageError) as caught:
+        anyio.run(agent.configuration.set_options, option)
+    assert caught.value.problems[0].startswith(line)
     assert getattr(agent.configuration.settings, name) == before
 
 
