@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hami_mock.card_groups import card_groups
 from hami_mock.inventory import CardGroup
-from hami_mock.layers import Merged
+from hami_mock.layers import Merged, not_allowed
 from hami_mock.options import BY_NAME
 from hami_mock.vendors import Offer, Role, Vendor
 
@@ -89,6 +89,12 @@ def vendor_settings(
         from hami_mock.hami.side import HamiSide
 
         _check_chips(vendor, values, groups, problems)
+        if factor == "auto":
+            # Its scheduler reckons with a factor of its own, and pods ask in units of that.
+            allowed = "a number with --hami on, the same as memoryFactor in HAMi's configuration"
+            problems.append(
+                not_allowed(values.place(f"{vendor.key}-memory-factor"), factor, allowed)
+            )
         mode = value("mode", "")
         side = HamiSide(
             hami.vendor(vendor, groups), split, *scalings, "" if mode == "template" else mode

@@ -35,6 +35,18 @@ def annotations_of(thing: Mapping[str, Any]) -> dict[str, str]:
     return dict(thing["metadata"].get("annotations", {}))
 
 
+def cards_for(mock: Mock, vendor: HamiVendor) -> list[str]:
+    """What HAMi calls the cards that the node has for it."""
+    cluster = mock.cluster
+    if vendor.node.encoding is None:
+        # The scheduler reckons these from what the node can give.
+        whole = cluster.allocatable().get(vendor.resources.cores, 0)
+        count = whole // vendor.resources.cores_per_card
+        return [f"{cluster.node_name}-cambricon-mlu-{i}" for i in range(count)]
+    text = annotations_of(cluster.get("node", cluster.node_name)).get(vendor.node.register)
+    return [card.id for card in register.decode(text, vendor.node.encoding)] if text else []
+
+
 class Placer:
     """Somebody who places pods on the node."""
 
@@ -58,11 +70,13 @@ class ByScheduler(Placer):
         self.hami = hami
 
     def wait_for(self, vendor: HamiVendor, cards: int) -> None:
-        node = self.mock.cluster.node_name
+        ByHand(self.mock).wait_for(vendor, cards)
+        wanted = set(cards_for(self.mock, vendor))
         self.mock.cluster.wait(
             "the cards in HAMi's scheduler",
-            lambda: len(self.hami.cards().get(node, ())),
-            lambda found: found == cards,
+            lambda: self.hami.cards().get(self.mock.cluster.node_name, set()),
+            # It keeps others for a while, whose capacity the kubelet still shows.
+            lambda found: wanted <= found,
             timeout=TIMEOUT_S,
         )
 
@@ -77,7 +91,7 @@ class ByHand(Placer):
     def wait_for(self, vendor: HamiVendor, cards: int) -> None:
         self.mock.cluster.wait(
             "the cards in the node's annotation",
-            lambda: len(self._cards(vendor)),
+            lambda: len(cards_for(self.mock, vendor)),
             lambda found: found == cards,
             timeout=TIMEOUT_S,
         )
@@ -136,18 +150,8 @@ class ByHand(Placer):
         names = vendor.resources
         memory = int(limits.get(names.memory, "0")) * names.memory_unit
         cores = int(limits.get(names.cores, "0"))
-        cards = self._cards(vendor)
+        cards = cards_for(self.mock, vendor)
         return tuple(
             AssignedDevice(cards[i], vendor.word, memory, cores)
             for i in range(int(limits[names.count]))
         )
-
-    def _cards(self, vendor: HamiVendor) -> list[str]:
-        node = self.mock.cluster.get("node", self.mock.cluster.node_name)
-        if vendor.node.encoding is None:
-            # The scheduler reckons these from what the node can give.
-            whole = self.mock.cluster.allocatable().get(vendor.resources.cores, 0)
-            count = whole // vendor.resources.cores_per_card
-            return [f"{self.mock.cluster.node_name}-cambricon-mlu-{i}" for i in range(count)]
-        text = annotations_of(node).get(vendor.node.register)
-        return [card.id for card in register.decode(text, vendor.node.encoding)] if text else []

@@ -16,7 +16,7 @@ from .mock import ONLY_NVIDIA, ROOT, Figures, Mock, nvidia_counts
 
 WANTS = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 2000, "nvidia.com/gpucores": 20}
 TWO_CARDS, ONE_CARD = nvidia_counts(2, 4000), nvidia_counts(1, 4000)
-CHAOS_SECONDS = float(os.environ.get("E2E_CHAOS_SECONDS", "60"))
+CHAOS_SECONDS = float(os.environ.get("E2E_CHAOS_SECONDS", "30"))
 
 
 @pytest.fixture

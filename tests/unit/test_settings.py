@@ -425,3 +425,16 @@ def test_each_of_several_mistakes_gets_its_line(
 def test_settings_can_not_be_changed() -> None:
     with pytest.raises(AttributeError):
         load({}).node_name = "x"  # type: ignore[misc]
+
+
+def test_hami_and_auto_can_not_be_together() -> None:
+    flags = {"hami": "on", "nvidia-memory-factor": "auto"}
+    (line,) = problems_of(lambda: load(flags))
+    assert line.startswith("--nvidia-memory-factor: 'auto' is not allowed: it must be a number")
+    assert load({**flags, "nvidia-cards": "0"}).hami
+
+
+def test_the_node_side_of_hami_is_no_companion() -> None:
+    (line,) = problems_of(lambda: load({"hami": "on", "source": "hami"}))
+    assert line.startswith("--hami: an agent that is HAMi's node side can't be the companion")
+    assert load({"source": "hami"}).is_companion
