@@ -229,6 +229,16 @@ class Mock:
             show=conditions,
         )
 
+    def environment(self, name: str, container: str = "main") -> dict[str, str]:
+        """What a container was given; it says so as soon as it runs."""
+        text = self.cluster.wait(
+            f"the environment of {name}",
+            lambda: self.cluster.kubectl("logs", name, f"--container={container}"),
+            bool,
+            timeout=TIMEOUT_S,
+        )
+        return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+
     def delete_pods(self, *names: str) -> None:
         self.cluster.kubectl("delete", "pod", *(names or ("--all",)), "--timeout=90s")
 

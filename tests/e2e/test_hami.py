@@ -96,11 +96,6 @@ def wait_until_unlocked(mock: Mock, lock: Lock | None = Lock.HAMI) -> None:
         )
 
 
-def environment(mock: Mock, name: str, of: str = "main") -> dict[str, str]:
-    lines = mock.cluster.kubectl("logs", name, f"--container={of}").splitlines()
-    return dict(line.split("=", 1) for line in lines if "=" in line)
-
-
 def test_the_node_says_which_cards_it_has_and_how_they_are(node: Mock) -> None:
     node.deploy(*NODE)
     cards = wait_for_cards(node, [True, True])
@@ -131,7 +126,7 @@ def test_a_pod_gets_the_cards_and_the_limits_that_were_assigned(placer: Placer) 
     told = annotations_of(mock.cluster.get("pod", "one"))
     (assigned,) = told[NVIDIA.pods.allocated].rstrip(":;").split(":")
     uuid, _, memory, cores = assigned.split(",")
-    found = environment(mock, "one")
+    found = mock.environment("one")
     assert found["NVIDIA_VISIBLE_DEVICES"] == uuid
     assert found["CUDA_DEVICE_MEMORY_LIMIT_0"] == f"{memory}m" == "3000m"
     assert found["CUDA_DEVICE_SM_LIMIT"] == cores == "30"
@@ -145,15 +140,15 @@ def test_pods_of_all_shapes_get_what_is_theirs(placer: Placer) -> None:
     plain = container("plain", {})
     placer.place(pod("late", plain, container("main", WANTS)), NVIDIA)
     wait_for_success(mock, "late")
-    assert environment(mock, "late")["CUDA_DEVICE_MEMORY_LIMIT_0"] == "3000m"
-    assert "CUDA_DEVICE_MEMORY_LIMIT_0" not in environment(mock, "late", "plain")
+    assert mock.environment("late")["CUDA_DEVICE_MEMORY_LIMIT_0"] == "3000m"
+    assert "CUDA_DEVICE_MEMORY_LIMIT_0" not in mock.environment("late", "plain")
     mock.delete_pods("late")
 
     both = WANTS | {"nvidia.com/gpu": 2, "nvidia.com/gpumem": 1000}
     placer.place(pod("two", container("main", WANTS), container("second", both)), NVIDIA)
     wait_for_success(mock, "two")
-    assert environment(mock, "two")["CUDA_DEVICE_MEMORY_LIMIT_0"] == "3000m"
-    second = environment(mock, "two", "second")
+    assert mock.environment("two")["CUDA_DEVICE_MEMORY_LIMIT_0"] == "3000m"
+    second = mock.environment("two", "second")
     assert len(set(second["NVIDIA_VISIBLE_DEVICES"].split(","))) == 2
     assert second["CUDA_DEVICE_MEMORY_LIMIT_1"] == "1000m"
     mock.delete_pods("two")
@@ -162,8 +157,8 @@ def test_pods_of_all_shapes_get_what_is_theirs(placer: Placer) -> None:
     init["command"] = ["/bin/env"]
     placer.place(pod("first", container("main", WANTS), init=init), NVIDIA)
     wait_for_success(mock, "first")
-    assert environment(mock, "first", "init")["CUDA_DEVICE_MEMORY_LIMIT_0"] == "2000m"
-    assert environment(mock, "first")["CUDA_DEVICE_MEMORY_LIMIT_0"] == "3000m"
+    assert mock.environment("first", "init")["CUDA_DEVICE_MEMORY_LIMIT_0"] == "2000m"
+    assert mock.environment("first")["CUDA_DEVICE_MEMORY_LIMIT_0"] == "3000m"
 
 
 VENDORS: Mapping[str, tuple[list[str], dict[str, int], dict[str, str]]] = {
@@ -205,7 +200,7 @@ def test_pods_run_on_the_cards_of_other_vendors(placer: Placer, word: str) -> No
     placer.wait_for(vendor, 2)
     placer.place(pod("one", container("main", wants)), vendor)
     wait_for_success(mock, "one", vendor.lock)
-    found = environment(mock, "one")
+    found = mock.environment("one")
     if isinstance(placer, ByHand):
         assert {name: found.get(name) for name in expected} == expected
     assert all(name in found for name in vendor.environment.visible_devices)
@@ -392,7 +387,7 @@ def test_cards_are_chosen_by_hamis_policy(node: Mock, policy: str, cards: int) -
         for name in ("a", "b"):
             placer.place(pod(name, container("main", WANTS)), NVIDIA)
             wait_for_success(node, name)
-        used = {environment(node, name)["NVIDIA_VISIBLE_DEVICES"] for name in ("a", "b")}
+        used = {node.environment(name)["NVIDIA_VISIBLE_DEVICES"] for name in ("a", "b")}
         assert len(used) == cards
 
 
@@ -406,4 +401,4 @@ def test_hami_places_pods_on_mig_instances(node: Mock) -> None:
         asked["metadata"]["annotations"] = {"nvidia.com/vgpu-mode": "mig"}
         placer.place(asked, NVIDIA)
         wait_for_success(node, "mig")
-        assert environment(node, "mig")["NVIDIA_VISIBLE_DEVICES"].startswith("MIG-")
+        assert node.environment("mig")["NVIDIA_VISIBLE_DEVICES"].startswith("MIG-")

@@ -21,10 +21,8 @@ def node(mock: Mock) -> Iterator[Mock]:
     mock.delete_pods()
 
 
-def visible_cards(mock: Mock, *log_of: str) -> list[str]:
-    lines = mock.cluster.kubectl("logs", *log_of).splitlines()
-    (line,) = [line for line in lines if line.startswith("NVIDIA_VISIBLE_DEVICES=")]
-    return line.partition("=")[2].split(",")
+def visible_cards(mock: Mock, name: str, container: str = "main") -> list[str]:
+    return mock.environment(name, container)["NVIDIA_VISIBLE_DEVICES"].split(",")
 
 
 def test_pods_run_until_memory_is_used_up_and_the_next_waits(node: Mock) -> None:
@@ -53,9 +51,9 @@ def test_containers_and_init_containers_get_devices_of_their_own(node: Mock) -> 
     init["command"] = ["/bin/env"]
     node.cluster.apply(pod("many", first, second, init=init))
     node.wait_for_phase("many", "Running")
-    assert len(visible_cards(node, "many", "--container=init")) == 2
-    assert len(visible_cards(node, "many", "--container=first")) == 1
-    assert len(visible_cards(node, "many", "--container=second")) == 2
+    assert len(visible_cards(node, "many", "init")) == 2
+    assert len(visible_cards(node, "many", "first")) == 1
+    assert len(visible_cards(node, "many", "second")) == 2
     node.start_pod("late", WANTS)
     node.wait_for_scheduling_message("late", "Insufficient nvidia.com/gpumem")
 
