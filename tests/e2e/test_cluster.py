@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from .harness import WORKLOAD, Cluster
-from .harness.layout import KUBELET_ROOT
+from .harness.layout import BRIDGE_ADDRESS, KUBELET_ROOT
 
 POD_TIMEOUT_S = 60.0
 NODE_TIMEOUT_S = 60.0
@@ -85,3 +85,11 @@ def test_kubelet_has_its_usual_path_and_the_machine_keeps_its_own(cluster: Clust
     assert (cluster.device_plugin_dir / "kubelet.sock").is_socket()
     if socket.exists():  # of a kubelet that the machine has by itself
         assert not socket.samefile(cluster.device_plugin_dir / "kubelet.sock")
+
+
+def test_a_pods_gateway_has_an_address_that_no_other_pod_changes(
+    cluster: Cluster, pod: str
+) -> None:
+    dial = "nc -w 5 $KUBERNETES_SERVICE_HOST $KUBERNETES_SERVICE_PORT </dev/null"
+    neighbours = cluster.kubectl("exec", pod, "--", "sh", "-c", f"{dial}; cat /proc/net/arp")
+    assert BRIDGE_ADDRESS in neighbours

@@ -437,6 +437,7 @@ def test_an_agent_killed_in_the_middle_leaves_nothing_that_the_next_one_does_not
             failed = rig.server.objects["pods", "default", "p1"]
             rig.server.put("pods", {**failed, "status": {"phase": "Failed"}})
             await rig.server.wait_until(lambda: LOCK not in rig.node)
+            tasks.cancel_scope.cancel()
         rig.bind(pod("p2", vgpu=segment(A)))
         assert visible(await rig.ask(1)) == [A]
         assert rig.is_done("p2")
@@ -450,14 +451,14 @@ def test_a_lock_left_behind_goes_as_soon_as_its_pod_can_not_come(
     monkeypatch.setattr(module, "_LOOK_AGAIN_SECONDS", 0.05)
 
     async def scenario(rig: Rig) -> None:
-        await rig.allocator.run()  # no lock at all
+        await rig.allocator.clear_lock()  # no lock at all
         rig.lock("gone")
-        await rig.allocator.run()
+        await rig.allocator.clear_lock()
         assert LOCK not in rig.node
         rig.bind(pod(vgpu=segment(B)))
         rig.server.refuse = lambda _: 503
         async with anyio.create_task_group() as tasks:
-            await tasks.start(rig.allocator.run)
+            tasks.start_soon(rig.allocator.clear_lock)
             await rig.server.wait_until(
                 lambda: rig.server.requests[-2:] == [f"get nodes {NODE}"] * 2
             )
@@ -467,6 +468,29 @@ def test_a_lock_left_behind_goes_as_soon_as_its_pod_can_not_come(
             # Another pod's lock is a new life, and none of an old agent's business.
             rig.bind(pod("p2", vgpu=segment(B)))
         assert "default,p2" in rig.node[LOCK]
+
+    run(tmp_path, scenario)
+
+
+def test_a_lock_that_a_failure_left_behind_goes_when_the_api_server_is_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_LOOK_AGAIN_SECONDS", 0.05)
+    monkeypatch.setattr(module, "CLEANUP_SECONDS", 0.05)
+
+    async def scenario(rig: Rig) -> None:
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(rig.allocator.run)
+            rig.bind(pod(vgpu=segment("GPU-of-another-node")))
+            rig.server.refuse = lambda line: 403 if line.startswith("patch") else None
+            with pytest.raises(NotAssigned):
+                await rig.ask(1)
+            assert LOCK in rig.node
+            rig.server.refuse = lambda _: None
+            failed = rig.server.objects["pods", "default", "p1"]
+            rig.server.put("pods", {**failed, "status": {"phase": "Failed"}})
+            await rig.server.wait_until(lambda: LOCK not in rig.node)
+            tasks.cancel_scope.cancel()
 
     run(tmp_path, scenario)
 

@@ -44,6 +44,7 @@ class Allocator:
         self._kubernetes = kubernetes
         self._seconds = seconds
         self._one_at_a_time = anyio.Lock()
+        self._failed = anyio.Event()
 
     def handles(self, resource: Resource) -> bool:
         """Tell whether a resource's devices are assigned by HAMi's scheduler."""
@@ -70,6 +71,7 @@ class Allocator:
             except HamiMockError as error:
                 reason = str(error)
             await attempt.give_up(reason)
+        self._failed.set()
         raise NotAssigned(reason)
 
     async def refuse(
@@ -88,11 +90,18 @@ class Allocator:
             await attempt.give_up(reason)
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Remove the lock that an agent before this one left behind, if there is one.
+        """Remove the lock that an agent before this one, or an API server that was away, left behind.
 
-        Its pod may take a moment to fail, so a lock that stands is looked at until it is gone.
+        Look at the start, and after each failure.
         """
         task_status.started()
+        while True:
+            await self.clear_lock()
+            await self._failed.wait()
+            self._failed = anyio.Event()
+
+    async def clear_lock(self) -> None:
+        """Look at the lock that stands now until it is gone: its pod may take a moment to fail."""
         first: NodeLock | None = None
         while True:
             try:

@@ -20,6 +20,7 @@ from . import cgroups
 from .layout import (
     API_SERVICE_IP,
     BRIDGE,
+    BRIDGE_ADDRESS,
     CONTAINERD_ROOT,
     KUBELET_ROOT,
     NODE_CIDR,
@@ -76,7 +77,9 @@ def _prepare_network() -> None:
     # No kube-proxy: the API server's service address is simply an address of this "machine", so
     # that pods reach it under the standard environment variables.
     _run("ip", "address", "add", f"{API_SERVICE_IP}/32", "dev", "lo")
-    _run("ip", "link", "add", BRIDGE, "type", "bridge")
+    # With an address of its own. Else it takes the lowest of its ports', and each pod that brings a
+    # lower one cuts the others off from their gateway, until they notice.
+    _run("ip", "link", "add", BRIDGE, "address", BRIDGE_ADDRESS, "type", "bridge")
     _run("ip", "address", "add", NODE_CIDR, "dev", BRIDGE)
     _run("ip", "link", "set", BRIDGE, "up")
 
