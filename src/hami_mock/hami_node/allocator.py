@@ -90,9 +90,9 @@ class Allocator:
             await attempt.give_up(reason)
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Remove the lock that an agent before this one, or an API server that was away, left behind.
+        """Remove locks that were left behind, by an agent before this one or after a failure.
 
-        Look at the start, and after each failure.
+        Look at the start, and whenever devices could not be given.
         """
         task_status.started()
         while True:
