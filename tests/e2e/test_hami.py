@@ -371,6 +371,23 @@ def test_a_burst_of_pods_all_run_or_wait_for_the_right_reason(node: Mock, figure
             timeout=480,
         )
         seconds = time.monotonic() - began
+
+        def reasons() -> dict[str, str]:
+            return {
+                item["metadata"]["name"]: condition.get("reason", "")
+                for item in node.cluster.get("pods")["items"]
+                if item["status"]["phase"] == "Pending"
+                for condition in item["status"].get("conditions", ())
+                if condition["type"] == "PodScheduled"
+            }
+
+        # Not a lock, nor an error of the scheduler's: there is no room.
+        node.cluster.wait(
+            "the right reason",
+            reasons,
+            lambda now: set(now.values()) == {"Unschedulable"} and len(now) == BURST - room,
+            timeout=TIMEOUT_S,
+        )
         figures.add(node.cluster.version, f"HAMi: a burst until {room} pods run", seconds)
         for item in node.cluster.get("pods")["items"]:
             created = _seconds(item["metadata"]["creationTimestamp"])
