@@ -12,9 +12,7 @@ from anyio.abc import TaskStatus
 
 from hami_mock import __version__, unit_record
 from hami_mock.advice import warnings
-from hami_mock.cluster.in_cluster import InCluster
 from hami_mock.configuration import Configuration, plan
-from hami_mock.control.server import ControlServer
 from hami_mock.deviceplugin.directory import SocketDirectory
 from hami_mock.deviceplugin.holders import PodResources
 from hami_mock.deviceplugin.plugins import Plugins
@@ -25,10 +23,10 @@ from hami_mock.layout import Node, release
 from hami_mock.retirement import release_retired
 from hami_mock.settings import Settings
 from hami_mock.state import NodeState
-from hami_mock.status import status
 from hami_mock.telemetry.http import agent_routes, serve_http
 
 if TYPE_CHECKING:
+    from hami_mock.cluster.in_cluster import InCluster
     from hami_mock.cluster.kubernetes import Kubernetes
     from hami_mock.faults.scenario import Scenario
 
@@ -52,7 +50,7 @@ class Agent:
         self.pod_resources = PodResources(settings.pod_resources_socket)
         self.configuration = Configuration(settings, flags or {}, self.state, self.pod_resources)
         self.stage = Stage(self.state)
-        self._in_cluster = InCluster(self, kubernetes) if kubernetes else None
+        self._in_cluster = self._join(kubernetes) if kubernetes else None
         allocator = self._in_cluster.allocator if self._in_cluster else None
         self._plugins = Plugins(self.state, self.directory, allocator)
         self.plugins = self._plugins.all
@@ -73,12 +71,20 @@ class Agent:
             await tasks.start(self.configuration.run)
             await tasks.start(self.stage.run)
             if self.settings.control_socket:
+                # Here, so that registrations are on their way before it is loaded.
+                from hami_mock.control.server import ControlServer
+
                 await tasks.start(ControlServer(self.settings.control_socket, self).run)
             await tasks.start(release_retired, self.state, self.pod_resources)
             if self._in_cluster:
                 await tasks.start(self._in_cluster.run)
             task_status.started()
             await anyio.sleep_forever()
+
+    def _join(self, kubernetes: "Kubernetes") -> "InCluster":
+        from hami_mock.cluster.in_cluster import InCluster
+
+        return InCluster(self, kubernetes)
 
     @property
     def node(self) -> Node:
@@ -87,6 +93,8 @@ class Agent:
 
     async def status(self) -> dict[str, Any]:
         """Return all that is known of the node now."""
+        from hami_mock.status import status
+
         known = status(self.state, self.plugins, await self.pod_resources.holders())
         return {
             **known,

@@ -1,15 +1,17 @@
 """Where scenarios are played: one at a time, started and stopped while the agent runs."""
 
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio.abc import TaskStatus
 
 from hami_mock.errors import UsageError
-from hami_mock.faults.player import Player
-from hami_mock.faults.scenario import Scenario
 from hami_mock.state import NodeState
+
+if TYPE_CHECKING:
+    from hami_mock.faults.player import Player
+    from hami_mock.faults.scenario import Scenario
 
 
 class Stage:
@@ -37,8 +39,10 @@ class Stage:
             finally:
                 self._idle.set()
 
-    async def play(self, scenario: Scenario, seed: int | None = None) -> dict[str, Any]:
+    async def play(self, scenario: "Scenario", seed: int | None = None) -> dict[str, Any]:
         """Play a scenario from its start, in place of one that plays."""
+        from hami_mock.faults.player import Player
+
         await self._end()
         self._player = Player(scenario, self._state, seed)
         self._scope = anyio.CancelScope()
