@@ -30,15 +30,18 @@ def warnings(resource: Resource, node: Node, kubelet_version: Version | None) ->
             f"{resource.count} of {node.devices} devices on a node are many for a kubelet "
             f"{version}: the largest pod that can start holds {LARGEST_POD}, and a kubelet that "
             "restarts with everything allocated is away for about "
-            f"{_duration(restart_seconds(node.devices))}{_remedy(resource)}"
+            f"{_duration(restart_seconds(node.devices))}{_remedy(resource, node)}"
         )
     return found
 
 
-def _remedy(resource: Resource) -> str:
-    if resource.offer.role is Role.MEMORY:
-        return f"; --{resource.vendor.key}-memory-factor auto makes coarser units"
-    return ""
+def _remedy(resource: Resource, node: Node) -> str:
+    if resource.offer.role is not Role.MEMORY:
+        return ""
+    flag = f"--{resource.vendor.key}-memory-factor"
+    if any(each.hami for each in node.resources):
+        return f"; {flag}, and the same memoryFactor in HAMi's configuration, make coarser units"
+    return f"; {flag} auto makes coarser units"
 
 
 def _is_extended_resource(name: str) -> bool:

@@ -5,7 +5,14 @@ from hami_mock.kubelet_rules import LARGEST_POD, Version, restart_seconds
 from hami_mock.layout import Node
 from hami_mock.resources import Resource
 from hami_mock.vendors import Role
-from tests.unit.builders import NODE, cards, laid_out, slot_resource, unit_resource
+from tests.unit.builders import (
+    NODE,
+    cards,
+    laid_out,
+    resource_named,
+    slot_resource,
+    unit_resource,
+)
 
 
 def warned_of(resource: Resource, version: Version | None) -> list[str]:
@@ -100,3 +107,10 @@ def test_a_bad_name_and_many_units_are_two_warnings() -> None:
     node = laid_out(resource_mem="gpumem")
     (memory,) = (resource for resource in node.resources if resource.name == "gpumem")
     assert len(warnings(memory, node, (1, 36))) == 2
+
+
+def test_with_hami_the_advice_is_a_factor_that_both_sides_have() -> None:
+    node = laid_out(hami="on")
+    (warning,) = warnings(resource_named(node, "nvidia.com/gpumem"), node, (1, 36))
+    assert "--nvidia-memory-factor, and the same memoryFactor in HAMi's" in warning
+    assert "auto" not in warning
