@@ -1,4 +1,8 @@
-"""Cards fail, recover and change under pods that run, on a real kubelet."""
+"""Cards fail, recover and change under pods that run, on a real kubelet.
+
+These come last: a kubelet from 1.36 on remembers what pods held, and would take minutes for the lists
+of a whole default node after them.
+"""
 
 from __future__ import annotations
 
