@@ -1,7 +1,7 @@
 """Cards fail, recover and change under pods that run, on a real kubelet.
 
-These come last: a kubelet from 1.36 on remembers what pods held, and would take minutes for the lists
-of a whole default node after them.
+These come last: a kubelet from 1.36 on remembers what pods held, and would take minutes for the
+lists of a whole default node after them.
 """
 
 from __future__ import annotations
@@ -211,7 +211,8 @@ def test_what_happens_is_told_as_events_of_the_node(mock: Mock) -> None:
     rbac = ROOT / "overlays" / "events" / "rbac.yaml"
     mock.cluster.kubectl("apply", "-f", rbac)
     try:
-        mock.deploy(*ONLY_NVIDIA, env={"HAMI_MOCK_KUBERNETES_EVENTS": "on"})
+        events = {"HAMI_MOCK_KUBERNETES_EVENTS": "on"}
+        mock.deploy("--nvidia-memory=4000", *ONLY_NVIDIA, env=events)
         mock.wait_until_ready()
         mock.ctl("fail", "nvidia/0", "--xid", "48")
         mock.cluster.wait(
