@@ -24,8 +24,9 @@ from .harness import (
     managed_resources,
     running_hami,
 )
-from .harness.hami import NODE_LOCK, PROGRAM_VARIABLE
+from .harness.hami import NODE_LOCK
 from .harness.hami_config import kube_scheduler_config, vendor_flags
+from .harness.hami_program import PROGRAM_VARIABLE
 from .mock import container, pod
 
 REGISTER = "hami.io/node-nvidia-register"
@@ -121,7 +122,7 @@ def hami_program() -> Path:
     try:
         return hami_scheduler()
     except RequirementsMissing as missing:
-        # In CI, too: no registry that it reaches has the program, so it can't be asked for it.
+        # In CI, too: not every module proxy serves it, so CI can't be asked for it.
         pytest.skip(str(missing))
 
 
@@ -233,11 +234,19 @@ def test_a_config_of_one_vendor_manages_only_its_resources() -> None:
     assert {"name": "hygon.com/dcunum", "ignoredByScheduler": True} in extender["managedResources"]
 
 
-def test_the_program_must_be_named_and_be_one(
+def test_where_the_program_can_not_be_had_it_says_why_and_what_to_do(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv(PROGRAM_VARIABLE, raising=False)
-    with pytest.raises(RequirementsMissing, match=f"set {PROGRAM_VARIABLE}"):
+    monkeypatch.setenv("E2E_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("GOPROXY", "off")
+    monkeypatch.setenv("GOMODCACHE", str(tmp_path / "modules"))
+    with pytest.raises(RequirementsMissing) as missing:
+        hami_scheduler()
+    assert "Go's module proxy doesn't give" in str(missing.value)
+    assert f"set {PROGRAM_VARIABLE}" in str(missing.value)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(RequirementsMissing, match="go is missing"):
         hami_scheduler()
     monkeypatch.setenv(PROGRAM_VARIABLE, str(tmp_path))
     with pytest.raises(HarnessError, match="there is no program"):

@@ -18,8 +18,9 @@ from .cluster import Cluster
 from .container_build import build_image
 from .errors import CommandFailed, HarnessError, NotReachedInTime, RequirementsMissing
 from .existing import ExistingCluster
-from .hami import Hami, hami_scheduler, running_hami
+from .hami import Hami, running_hami
 from .hami_config import default_device_config, managed_resources
+from .hami_program import hami_scheduler
 from .progress import Progress
 from .requirements import missing_requirements
 from .small_images import WORKLOAD

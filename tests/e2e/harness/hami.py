@@ -1,17 +1,14 @@
 """The real HAMi scheduler in a cluster, beside the cluster's own: for pods that ask for it by name.
 
 Two more daemons: HAMi's scheduler, and a kube-scheduler that asks it which node and cards a pod
-gets. The program of the first isn't compiled here, as Kubernetes' are: the module proxy has refused
-HAMi's module, so whoever has the program names it.
+gets.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -19,7 +16,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from . import pki
 from .cluster import Cluster
 from .daemon import Daemon
-from .errors import HarnessError, RequirementsMissing
 from .hami_config import (
     SCHEDULER_NAME,
     default_device_config,
@@ -27,8 +23,8 @@ from .hami_config import (
     managed_resources,
     vendor_flags,
 )
+from .hami_program import hami_scheduler
 
-PROGRAM_VARIABLE = "E2E_HAMI_SCHEDULER"
 EXTENDER_ADDRESS = "127.0.0.1:38080"
 METRICS_ADDRESS = "127.0.0.1:39395"
 KUBE_SCHEDULER_PORT = 10260  # the cluster's own has 10259
@@ -41,26 +37,6 @@ REQUESTS_PER_S = 200
 HANDSHAKES = "hami.io/node-handshake"
 NODE_LOCK = "hami.io/mutex.lock"
 CAMBRICON_LOCK = "cambricon.com/dsmlu.lock"
-
-
-def hami_scheduler() -> Path:
-    """The program that $E2E_HAMI_SCHEDULER names.
-
-    Raises RequirementsMissing when it names none, and HarnessError when it names something else:
-    who has set it wants it used.
-    """
-    given = os.environ.get(PROGRAM_VARIABLE)
-    if not given:
-        raise RequirementsMissing(
-            [
-                f"the scheduler of HAMi 2.10 is missing: set {PROGRAM_VARIABLE} to its program "
-                "(cmd/scheduler of HAMi, compiled with cgo)"
-            ]
-        )
-    program = Path(given).absolute()
-    if not program.is_file() or not os.access(program, os.X_OK):
-        raise HarnessError(f"{PROGRAM_VARIABLE}: there is no program {given}")
-    return program
 
 
 class Hami:
