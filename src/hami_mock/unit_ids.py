@@ -67,13 +67,16 @@ class UnitIds:
 
     def decode(self, device_id: str) -> int | None:
         """Return the number of an ID, or None if it is none of this resource's."""
-        own = device_id.removeprefix(self._lead)
-        offset = self._offsets.get(len(own))
-        if offset is None or not device_id.startswith(self._lead):
+        if self._lead:
+            if not device_id.startswith(self._lead):
+                return None
+            device_id = device_id.removeprefix(self._lead)
+        offset = self._offsets.get(len(device_id))
+        if offset is None:
             return None
         try:
-            number = self._head_digits[own[0]]
-            for character in own[1:]:
+            number = self._head_digits[device_id[0]]
+            for character in device_id[1:]:
                 number = number * BASE + _DIGITS[character]
         except KeyError:
             return None
