@@ -1,4 +1,6 @@
 import logging
+import subprocess
+import sys
 
 import anyio
 import pytest
@@ -75,3 +77,15 @@ def test_a_node_without_cards_is_warned_of(caplog: pytest.LogCaptureFixture) -> 
     none = dict.fromkeys(("nvidia_cards", "mlu_cards", "iluvatar_cards", "ascend_cards"), "0")
     lines = announced(caplog, **none)
     assert [level for level, text in lines if "nothing will be registered" in text] == ["WARNING"]
+
+
+def test_an_agent_without_the_cluster_loads_nothing_of_it() -> None:
+    program = (
+        "import sys, hami_mock.commands, hami_mock.app, hami_mock.control.server; "
+        "print([m for m in sys.modules if m in ('kubernetes_asyncio', 'aiohttp', 'yaml') "
+        "or m.startswith(('hami_mock.hami_node', 'hami_mock.companion'))])"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert ran.stdout == "[]\n"
