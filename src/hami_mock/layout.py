@@ -3,12 +3,13 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from hami_mock.devices import Devices, SlotDevices, UnitDevices
+from hami_mock.devices import Devices, SlotDevices
 from hami_mock.errors import UsageError
 from hami_mock.inventory import Card, make_cards
 from hami_mock.kubelet_rules import Version, dear, fits
 from hami_mock.resources import Resource
 from hami_mock.settings import Settings, VendorSettings
+from hami_mock.unit_devices import UnitDevices
 from hami_mock.unit_ids import UnitIds
 from hami_mock.vendors import Offer, Role
 from hami_mock.wire import HEALTHY, MESSAGE_LIMIT

@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hami_mock.devices import Devices, UnitDevices
+from hami_mock.devices import Devices
 from hami_mock.layout import Node, Past
 from hami_mock.settings import Settings
+from hami_mock.unit_devices import UnitDevices
 from hami_mock.unit_ids import Numbers, UnitIds
 from hami_mock.wire import MESSAGE_LIMIT
 

@@ -8,12 +8,13 @@ from types import ModuleType
 import pytest
 
 from hami_mock import catalog
-from hami_mock.devices import SlotDevices, UnitDevices
+from hami_mock.devices import SlotDevices
 from hami_mock.errors import UsageError
 from hami_mock.inventory import Card, CardGroup, make_cards
 from hami_mock.layout import Node, lay_out
 from hami_mock.resources import Resource
 from hami_mock.settings import VendorSettings, load
+from hami_mock.unit_devices import UnitDevices
 from hami_mock.unit_ids import UnitIds
 from hami_mock.vendors import NVIDIA, Offer, Role, Vendor
 

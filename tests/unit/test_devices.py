@@ -9,9 +9,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hami_mock import wire
-from hami_mock.devices import Devices, SlotDevices, UnitDevices
+from hami_mock.devices import Devices, SlotDevices
 from hami_mock.inventory import Card
 from hami_mock.resources import Resource
+from hami_mock.unit_devices import UnitDevices
 from hami_mock.unit_ids import BASE, UnitIds
 from hami_mock.vendors import Role
 from tests.unit.builders import cards, slot_resource, unit_resource

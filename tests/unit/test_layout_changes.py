@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from hami_mock.devices import UnitDevices
 from hami_mock.layout import Node, Past, lay_out, release
 from hami_mock.settings import load
+from hami_mock.unit_devices import UnitDevices
 from hami_mock.wire import MESSAGE_LIMIT
 from tests.unit.builders import NODE, config_file, counts, problems_of, resource_named
 

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hami_mock.companion.portion import Portion
-from hami_mock.devices import Devices, SlotDevices, UnitDevices
+from hami_mock.devices import Devices, SlotDevices
 from hami_mock.errors import UsageError
 from hami_mock.kubelet_rules import Version, dear, fits
 from hami_mock.layout import Past
 from hami_mock.resources import Resource
+from hami_mock.unit_devices import UnitDevices
 from hami_mock.unit_ids import UnitIds
 from hami_mock.vendor import Role
 from hami_mock.wire import HEALTHY, MESSAGE_LIMIT

@@ -3,8 +3,8 @@ from hypothesis import strategies as st
 
 from hami_mock.companion.derive import Before
 from hami_mock.companion.offering import shares
-from hami_mock.devices import UnitDevices
 from hami_mock.layout import Past
+from hami_mock.unit_devices import UnitDevices
 from tests.unit.companion.nodes import card, cards, derived, node, numbers
 from tests.unit.companion.test_counted import MLU
 
