@@ -33,7 +33,7 @@ _NVIDIA_OPTIONS = {
     "core-scaling": ("core_scaling", "deviceCoreScaling"),
     "mode": ("mode", "operatingmode"),
 }
-_SECTIONS = {vendor.word: (name, keys) for name, vendor, keys in config_names._SECTIONS}
+_SECTIONS = {vendor.word: (name, keys) for name, vendor, keys in config_names.SECTIONS}
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ _DRS = NameKeys("resourceNameDRSGCU", "resourceNameGCUMemory", "resourceNameGCUC
 ILUVATAR = _COMMON
 ASCEND = NameKeys("resourceName", "resourceMemoryName", "resourceCoreName", factor="memoryFactor")
 
-_SECTIONS = (
+SECTIONS = (
     ("nvidia", vendors.NVIDIA, _NVIDIA),
     ("cambricon", vendors.CAMBRICON, _COMMON),
     ("hygon", vendors.HYGON, _HYGON),
@@ -66,6 +66,6 @@ def read_names(root: Section) -> dict[str, ResourceNames]:
     """Return the names of each vendor that has a section of its own, by its word."""
     found = {
         vendor.word: keys.read(root.section(name), vendor.resources)
-        for name, vendor, keys in _SECTIONS
+        for name, vendor, keys in SECTIONS
     }
     return {word: names for word, names in found.items() if names.count}
