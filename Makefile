@@ -10,7 +10,7 @@ PYTHON ?= $(shell for v in 3.14 3.13 3.12 3.11 3; do p=$$(command -v python$$v) 
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-PROTO_OUT := src/hami_mock/_proto
+PROTO_OUT := src/hami_mock/kubelet/_proto
 
 .PHONY: help setup demo test test-all e2e e2e-all lint format bench binary proto lock clean
 

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from hami_mock import wire
-from hami_mock.kubelet_rules import fits
-from hami_mock.layout import Node, lay_out
-from hami_mock.resources import Resource
-from hami_mock.settings import load
+from hami_mock.kubelet import wire
+from hami_mock.kubelet.limits import fits
+from hami_mock.node.resources import Resource
+from hami_mock.node.sizing import Node, lay_out
+from hami_mock.settings.settings import load
 
 CARDS = 8
 RESOURCE = "nvidia.com/gpumem"

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from bench.commands import obey, timed
 from bench.node import Setting, setting
-from hami_mock.deviceplugin.server import serve
-from hami_mock.deviceplugin.service import DevicePluginService
-from hami_mock.faults.fault import Effect, Fault
-from hami_mock.state import NodeState
-from hami_mock.telemetry.counters import ResourceCounters
+from hami_mock.node.fault import Effect, Fault
+from hami_mock.node.state import NodeState
+from hami_mock.views.deviceplugin.counters import ResourceCounters
+from hami_mock.views.deviceplugin.server import serve
+from hami_mock.views.deviceplugin.service import DevicePluginService
 
 
 async def _main(socket: Path, chosen: Setting) -> None:

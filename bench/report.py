@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
-from hami_mock.terminal import Style, paint, table
+from hami_mock.kit.terminal import Style, paint, table
 
 
 @dataclass(frozen=True)

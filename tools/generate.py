@@ -1,4 +1,4 @@
-"""Write src/hami_mock/_proto from protos/, or with --check say whether it is up to date."""
+"""Write src/hami_mock/kubelet/_proto from protos/, or with --check say whether it is up to date."""
 
 import filecmp
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from grpc_tools import protoc
 
-TARGET = Path("src/hami_mock/_proto")
+TARGET = Path("src/hami_mock/kubelet/_proto")
 
 
 def generate(folder: Path) -> None:

@@ -17,7 +17,7 @@ import PyInstaller.__main__  # type: ignore[import-untyped]
 from PyInstaller.exceptions import PythonLibraryNotFoundError  # type: ignore[import-untyped]
 
 from hami_mock import __version__
-from hami_mock.terminal import table
+from hami_mock.kit.terminal import table
 
 BINARY = Path("dist/hami-mock").absolute()
 WORK = Path("build/binary").absolute()
@@ -56,7 +56,7 @@ def build() -> None:
         f"--workpath={WORK}",
         f"--specpath={WORK}",
         f"--paths={Path('src').absolute()}",
-        f"--add-data={Path('src/hami_mock/catalog.json').absolute()}:hami_mock",
+        f"--add-data={Path('src/hami_mock/vendors/catalog.json').absolute()}:hami_mock/vendors",
         # No docstrings: those of the Kubernetes client are a good part of its size.
         "--optimize=2",
         *(f"--hidden-import={name}" for name in HIDDEN),

@@ -9,9 +9,9 @@ def main() -> int:
     # Imports make a hundred thousand objects and no garbage. To look for some meanwhile would take
     # longer than to register with the kubelet; what runs for long turns it on again.
     gc.disable()
-    from hami_mock import cli
+    from hami_mock.cli import main
 
-    return cli.main()
+    return main.main()
 
 
 if __name__ == "__main__":

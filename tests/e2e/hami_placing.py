@@ -23,7 +23,7 @@ from hami_mock.hami.assignment import (
     BindPhase,
 )
 from hami_mock.hami.lock import Lock, NodeLock
-from hami_mock.hami.vendor import HamiVendor
+from hami_mock.vendors.hami_vendor import HamiVendor
 
 from .harness import Hami
 from .mock import TIMEOUT_S, Mock

@@ -15,8 +15,8 @@ import pytest
 from hami_mock.hami import register, scores
 from hami_mock.hami.assignment import BIND_PHASE, AssignedDevice
 from hami_mock.hami.lock import Lock
-from hami_mock.hami.vendor import HamiVendor
-from hami_mock.hami.vendors import BY_WORD, NVIDIA
+from hami_mock.vendors.hami_vendor import HamiVendor
+from hami_mock.vendors.hami_vendors import BY_WORD, NVIDIA
 
 from .hami_placing import ByHand, ByScheduler, Placer, annotations_of
 from .harness import RequirementsMissing, hami_scheduler, running_hami

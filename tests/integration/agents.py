@@ -14,13 +14,13 @@ from typing import Any
 
 from anyio.from_thread import start_blocking_portal
 
-from hami_mock import app
-from hami_mock.deviceplugin.lifecycle import PluginLifecycle
+from hami_mock.agent import Agent
 from hami_mock.faults.actions import Action, perform
-from hami_mock.faults.fault import Fault
 from hami_mock.faults.targets import ALL
-from hami_mock.layout import lay_out
-from hami_mock.settings import load
+from hami_mock.node.fault import Fault
+from hami_mock.node.sizing import lay_out
+from hami_mock.settings.settings import load
+from hami_mock.views.deviceplugin.lifecycle import PluginLifecycle
 
 ONLY_NVIDIA = ("--mlu-cards=0", "--iluvatar-cards=0", "--ascend-cards=0")
 
@@ -83,7 +83,7 @@ def agent_process(folder: Path, *flags: str, http: str = "") -> Iterator[AgentPr
 class AgentThread:
     """An agent in a thread of this process."""
 
-    def __init__(self, agent: app.Agent, portal: Any) -> None:
+    def __init__(self, agent: Agent, portal: Any) -> None:
         self.agent = agent
         self._portal = portal
 
@@ -124,7 +124,7 @@ def agent_thread(folder: Path, **flags: str) -> Iterator[AgentThread]:
     settings = load(given)
     node = lay_out(settings, settings.kubelet_version)
     with start_blocking_portal() as portal:
-        agent = portal.call(app.Agent, settings, node, given)
+        agent = portal.call(Agent, settings, node, given)
         future, _ = portal.start_task(agent.run)
         try:
             yield AgentThread(agent, portal)

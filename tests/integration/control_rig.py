@@ -12,15 +12,15 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from hami_mock.control.client import ask, main
+from hami_mock.cli.ctl.client import ask, main
 from hami_mock.control.protocol import Request
 from hami_mock.control.server import ControlServer
+from hami_mock.control.status import status
 from hami_mock.errors import UsageError
-from hami_mock.faults.fault import Effect
-from hami_mock.layout import lay_out
-from hami_mock.settings import load
-from hami_mock.state import NodeState
-from hami_mock.status import status
+from hami_mock.node.fault import Effect
+from hami_mock.node.sizing import lay_out
+from hami_mock.node.state import NodeState
+from hami_mock.settings.settings import load
 
 FOLLOW = Request("follow").line
 STATUS = Request("status").line

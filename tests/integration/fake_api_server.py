@@ -12,7 +12,7 @@ import anyio
 import pytest
 from aiohttp import web
 
-from hami_mock.concurrency import first_of
+from hami_mock.kit.concurrency import first_of
 
 Object = dict[str, Any]
 Key = tuple[str, str, str]

@@ -11,18 +11,18 @@ import pytest
 
 from hami_mock.cluster.kubernetes import Kubernetes
 from hami_mock.errors import NotAssigned
-from hami_mock.faults.fault import Effect, Fault
 from hami_mock.hami.assignment import BIND_PHASE
 from hami_mock.hami.lock import NodeLock
-from hami_mock.hami.vendors import CAMBRICON
-from hami_mock.hami_node import allocator as module
-from hami_mock.hami_node.allocator import Allocator
-from hami_mock.hami_node.attempt import REASON
-from hami_mock.resources import Resource
-from hami_mock.state import NodeState
+from hami_mock.node.fault import Effect, Fault
+from hami_mock.node.resources import Resource
+from hami_mock.node.state import NodeState
+from hami_mock.vendors.hami_vendors import CAMBRICON
+from hami_mock.views.hami import allocator as module
+from hami_mock.views.hami.allocator import Allocator
+from hami_mock.views.hami.attempt import REASON
 from tests.integration.fake_api_server import FakeApiServer, api_server
 from tests.unit.builders import NODE
-from tests.unit.hami_node.rig import (
+from tests.unit.views.hami.rig import (
     ASCEND_910B3,
     MR_V100,
     count_resource,

@@ -7,10 +7,10 @@ import anyio
 import pytest
 
 from hami_mock.errors import StartError, UsageError
-from hami_mock.events import Kind
-from hami_mock.faults.fault import Call, Effect
-from hami_mock.layout import lay_out
-from hami_mock.settings import load
+from hami_mock.node.events import Kind
+from hami_mock.node.fault import Call, Effect
+from hami_mock.node.sizing import lay_out
+from hami_mock.settings.settings import load
 from tests.integration.control_rig import FOLLOW, Raw, Served
 
 Captured = pytest.CaptureFixture[str]

@@ -13,11 +13,12 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from hami_mock.control import client, connection, server
-from hami_mock.control.client import main
+from hami_mock.cli.ctl import client
+from hami_mock.cli.ctl.client import main
+from hami_mock.control import connection, server
 from hami_mock.control.protocol import MOST_REQUEST_BYTES, Request
 from hami_mock.errors import StartError
-from hami_mock.events import Kind
+from hami_mock.node.events import Kind
 from tests.integration.control_rig import FOLLOW, STATUS, Ends, Raw, Served
 
 NOBODY = 65534
@@ -44,7 +45,7 @@ async def test_only_the_owner_may_open_the_socket(served: Served) -> None:
 BECOME_NOBODY = f"import os; os.setgroups([]); os.setuid({NOBODY})"
 ASK_STATUS = f"""
 import sys
-from hami_mock.control.client import Request, ask
+from hami_mock.cli.ctl.client import Request, ask
 {BECOME_NOBODY}
 next(ask(sys.argv[-1], Request("status")))
 """

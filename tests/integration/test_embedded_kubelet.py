@@ -9,14 +9,14 @@ import anyio
 import pytest
 from grpclib.exceptions import GRPCError
 
-from hami_mock import app
-from hami_mock._proto.v1beta1 import RegisterRequest
-from hami_mock.deviceplugin.lifecycle import register
+from hami_mock.agent import Agent
+from hami_mock.cli.embedded_kubelet import EmbeddedKubelet, Insufficient
 from hami_mock.errors import KubeletAbsent, Refused
 from hami_mock.faults.actions import Action, perform
-from hami_mock.kubelet.embedded import EmbeddedKubelet, Insufficient
-from hami_mock.layout import lay_out
-from hami_mock.settings import load
+from hami_mock.kubelet._proto.v1beta1 import RegisterRequest
+from hami_mock.node.sizing import lay_out
+from hami_mock.settings.settings import load
+from hami_mock.views.deviceplugin.lifecycle import register
 
 
 @pytest.fixture
@@ -25,10 +25,10 @@ def anyio_backend() -> str:
 
 
 @asynccontextmanager
-async def node(folder: Path, **flags: str) -> AsyncIterator[tuple[EmbeddedKubelet, app.Agent]]:
+async def node(folder: Path, **flags: str) -> AsyncIterator[tuple[EmbeddedKubelet, Agent]]:
     named = {name.replace("_", "-"): value for name, value in flags.items()}
     settings = replace(load(named), socket_dir=str(folder), http_listen="")
-    agent = app.Agent(settings, lay_out(settings, None))
+    agent = Agent(settings, lay_out(settings, None))
     kubelet = EmbeddedKubelet(folder)
     async with anyio.create_task_group() as tasks:
         await tasks.start(kubelet.run)

@@ -10,8 +10,8 @@ from types import ModuleType
 import grpc
 import pytest
 
-from hami_mock.deviceplugin.lifecycle import Phase
-from hami_mock.faults.fault import Call
+from hami_mock.node.fault import Call
+from hami_mock.views.deviceplugin.lifecycle import Phase
 from tests.integration.agents import AgentThread, agent_thread
 from tests.integration.grpcio_kubelet import PATIENCE, GrpcioKubelet
 

@@ -10,8 +10,9 @@ from pathlib import Path
 import grpc
 import pytest
 
-from hami_mock import configuration, folder_watch, retirement
-from hami_mock.events import Kind
+from hami_mock.kit import folder_watch
+from hami_mock.node.events import Kind
+from hami_mock.sources import configuration, retirement
 from tests.integration.agents import AgentProcess, AgentThread, agent_process, agent_thread, get
 from tests.integration.grpcio_kubelet import GrpcioKubelet
 from tests.pod_resources import pod_resources

@@ -12,8 +12,8 @@ from aiohttp import web
 
 from hami_mock.cluster import kubernetes as module
 from hami_mock.cluster.kubernetes import Kubernetes, annotations_of
-from hami_mock.concurrency import Backoff
 from hami_mock.errors import Away, ClusterError, Conflict, NotAllowed, NotThere, StartError
+from hami_mock.kit.concurrency import Backoff
 from tests.integration.fake_api_server import FakeApiServer, api_server
 
 Scenario = Callable[[FakeApiServer, Kubernetes], Awaitable[None]]

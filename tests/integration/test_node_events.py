@@ -5,13 +5,13 @@ from pathlib import Path
 import anyio
 import pytest
 
-from hami_mock.cluster import node_events
 from hami_mock.cluster.kubernetes import Kubernetes
-from hami_mock.cluster.node_events import report_events
-from hami_mock.concurrency import Backoff
-from hami_mock.events import EventLog, Kind
 from hami_mock.faults.actions import Action, perform
-from hami_mock.state import NodeState
+from hami_mock.kit.concurrency import Backoff
+from hami_mock.node.events import EventLog, Kind
+from hami_mock.node.state import NodeState
+from hami_mock.views import node_events
+from hami_mock.views.node_events import report_events
 from tests.integration.fake_api_server import api_server
 from tests.unit.builders import NODE, laid_out
 

@@ -7,18 +7,23 @@ from pathlib import Path
 import anyio
 import pytest
 
-from hami_mock import app, demo
-from hami_mock._proto.v1beta1 import DevicePluginOptions, Empty, RegisterRequest, RegistrationBase
-from hami_mock.concurrency import Backoff
-from hami_mock.deviceplugin import lifecycle
-from hami_mock.deviceplugin.lifecycle import Phase
-from hami_mock.deviceplugin.server import serve
+from hami_mock.agent import Agent
+from hami_mock.cli import demo, embedded_kubelet
+from hami_mock.cli.embedded_kubelet import DeviceSet, EmbeddedKubelet
 from hami_mock.faults.actions import Action, perform
-from hami_mock.kubelet import embedded
-from hami_mock.kubelet.embedded import DeviceSet, EmbeddedKubelet
-from hami_mock.layout import lay_out
-from hami_mock.settings import load
-from hami_mock.telemetry.http import Answer, serve_http
+from hami_mock.kit.concurrency import Backoff
+from hami_mock.kubelet._proto.v1beta1 import (
+    DevicePluginOptions,
+    Empty,
+    RegisterRequest,
+    RegistrationBase,
+)
+from hami_mock.node.sizing import lay_out
+from hami_mock.settings.settings import load
+from hami_mock.views.deviceplugin import lifecycle
+from hami_mock.views.deviceplugin.lifecycle import Phase
+from hami_mock.views.deviceplugin.server import serve
+from hami_mock.views.http.server import Answer, serve_http
 
 
 @pytest.fixture
@@ -26,11 +31,11 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-def make_agent(folder: Path) -> app.Agent:
+def make_agent(folder: Path) -> Agent:
     flags = {"socket-dir": str(folder), "http-listen": "", "nvidia-memory": "10"}
     flags |= {f"{vendor}-cards": "0" for vendor in ("mlu", "iluvatar", "ascend")}
     settings = load(flags)
-    return app.Agent(settings, lay_out(settings, None))
+    return Agent(settings, lay_out(settings, None))
 
 
 async def wait_until(condition: Callable[[], bool]) -> None:
@@ -107,7 +112,7 @@ async def test_a_list_that_ended_late_is_no_failure_and_one_that_ended_early_is(
             lambda: bool(name in kubelet.devices and kubelet.devices[name].free)
         )
         # From now on this kubelet takes every list for too large, and ends its stream.
-        monkeypatch.setattr(embedded, "fits", lambda size: False)
+        monkeypatch.setattr(embedded_kubelet, "fits", lambda size: False)
         perform(Action("fail", ("nvidia/0",)), agent.state)
         await wait_until(lambda: plugin.counters.registrations >= 2)
         assert plugin.counters.registration_errors >= errors
@@ -172,7 +177,7 @@ async def test_the_demo_lets_pods_come_and_go(
         if next(rests, None) is None:
             raise Enough
 
-    monkeypatch.setattr("hami_mock.demo.anyio.sleep", no_rest)
+    monkeypatch.setattr("hami_mock.cli.demo.anyio.sleep", no_rest)
     flags = {"nvidia-memory": "8", "ascend-cards": "0", "iluvatar-cards": "0", "mlu-split": "1"}
     with pytest.raises(ExceptionGroup) as caught:
         await demo.run(load(flags), keep=True)

@@ -12,16 +12,16 @@ import pytest
 
 from hami_mock.cluster import kubernetes as kubernetes_module
 from hami_mock.cluster.kubernetes import Kubernetes
-from hami_mock.concurrency import Backoff
-from hami_mock.faults.fault import Effect, Fault
 from hami_mock.hami import handshake
 from hami_mock.hami.register import Encoding, decode
-from hami_mock.hami.vendors import BY_WORD, NVIDIA
-from hami_mock.hami_node.registrar import Registrar
-from hami_mock.state import NodeState
+from hami_mock.kit.concurrency import Backoff
+from hami_mock.node.fault import Effect, Fault
+from hami_mock.node.state import NodeState
+from hami_mock.vendors.hami_vendors import BY_WORD, NVIDIA
+from hami_mock.views.hami.registrar import Registrar
 from tests.integration.fake_api_server import FakeApiServer, api_server
 from tests.unit.builders import NODE
-from tests.unit.hami_node.rig import MR_V100, cards_of, count_resource, state_with
+from tests.unit.views.hami.rig import MR_V100, cards_of, count_resource, state_with
 
 REGISTER = NVIDIA.node.register
 SCORE = "hami.io/node-nvidia-score"

@@ -11,13 +11,13 @@ from grpclib.client import Channel
 from grpclib.exceptions import StreamTerminatedError
 from grpclib.server import Server
 
-from hami_mock._proto.v1beta1 import DevicePluginStub, Empty
-from hami_mock.deviceplugin.server import PluginCodec, serve
-from hami_mock.deviceplugin.service import DevicePluginService
-from hami_mock.layout import lay_out
-from hami_mock.settings import load
-from hami_mock.state import NodeState
-from hami_mock.telemetry.counters import ResourceCounters
+from hami_mock.kubelet._proto.v1beta1 import DevicePluginStub, Empty
+from hami_mock.node.sizing import lay_out
+from hami_mock.node.state import NodeState
+from hami_mock.settings.settings import load
+from hami_mock.views.deviceplugin.counters import ResourceCounters
+from hami_mock.views.deviceplugin.server import PluginCodec, serve
+from hami_mock.views.deviceplugin.service import DevicePluginService
 
 
 @pytest.fixture

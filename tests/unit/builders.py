@@ -7,16 +7,15 @@ from types import ModuleType
 
 import pytest
 
-from hami_mock import catalog
-from hami_mock.devices import SlotDevices
 from hami_mock.errors import UsageError
-from hami_mock.inventory import Card, CardGroup, make_cards
-from hami_mock.layout import Node, lay_out
-from hami_mock.resources import Resource
-from hami_mock.settings import VendorSettings, load
-from hami_mock.unit_devices import UnitDevices
-from hami_mock.unit_ids import UnitIds
-from hami_mock.vendors import NVIDIA, Offer, Role, Vendor
+from hami_mock.kubelet.unit_ids import UnitIds
+from hami_mock.node.cards import Card, CardGroup, make_cards
+from hami_mock.node.devices import SlotDevices
+from hami_mock.node.resources import Resource
+from hami_mock.node.sizing import Node, lay_out
+from hami_mock.node.unit_devices import UnitDevices
+from hami_mock.settings.settings import VendorSettings, load
+from hami_mock.vendors import NVIDIA, Offer, Role, Vendor, catalog
 
 NODE = "node-a"
 

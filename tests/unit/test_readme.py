@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hami_mock.options import OPTIONS, Option
-from hami_mock.settings import load
+from hami_mock.settings.options import OPTIONS, Option
+from hami_mock.settings.settings import load
 
 ROOT = Path(__file__).parent.parent.parent
 README = (ROOT / "README.md").read_text()

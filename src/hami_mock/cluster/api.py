@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from hami_mock.kubelet_rules import Version, parse_version
+from hami_mock.kubelet.limits import Version, parse_version
 
 if TYPE_CHECKING:
     from kubernetes_asyncio.client import ApiClient, CoreV1Api

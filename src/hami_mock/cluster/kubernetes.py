@@ -14,8 +14,8 @@ import anyio
 
 from hami_mock.cluster.api import api_client, reason_of
 from hami_mock.cluster.requests import Request, receive, refusal, sending
-from hami_mock.concurrency import Backoff
 from hami_mock.errors import Away, ClusterError, StartError
+from hami_mock.kit.concurrency import Backoff
 
 Object = dict[str, Any]
 """A node or a pod."""

@@ -8,11 +8,11 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
-from hami_mock.faults import durations
 from hami_mock.faults.actions import Action, names, perform
-from hami_mock.faults.fault import CARD_EFFECTS, Call, Fault
-from hami_mock.faults.xid import describe
-from hami_mock.state import NodeState
+from hami_mock.kit import durations
+from hami_mock.node.fault import CARD_EFFECTS, Call, Fault
+from hami_mock.node.state import NodeState
+from hami_mock.node.xid import describe
 
 _SHOWN = 12
 """How many names a line of the summary has room for."""

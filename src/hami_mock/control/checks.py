@@ -6,7 +6,7 @@ from typing import Any
 
 from hami_mock.errors import UsageError
 from hami_mock.faults.actions import MOST_SECONDS
-from hami_mock.faults.fault import Call
+from hami_mock.node.fault import Call
 
 _LONGEST_REASON = 500
 

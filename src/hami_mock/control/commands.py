@@ -11,9 +11,9 @@ from hami_mock.control.acting import act
 from hami_mock.control.checks import check_arguments
 from hami_mock.control.protocol import FOLLOW, Request
 from hami_mock.errors import HamiMockError, StartError, UsageError
-from hami_mock.events import Event
 from hami_mock.faults.actions import VERBS
-from hami_mock.state import NodeState
+from hami_mock.node.events import Event
+from hami_mock.node.state import NodeState
 
 _log = logging.getLogger(__name__)
 

@@ -13,12 +13,12 @@ from pathlib import Path
 import anyio
 from anyio.abc import TaskStatus
 
-from hami_mock.concurrency import first_of
 from hami_mock.control.commands import Commands, Controlled
 from hami_mock.control.connection import Connection
 from hami_mock.control.protocol import FLAG, FOLLOW, Request, error_line, read_request, result_line
 from hami_mock.errors import HamiMockError, StartError
-from hami_mock.folder_watch import identity
+from hami_mock.kit.concurrency import first_of
+from hami_mock.kit.folder_watch import identity
 
 _MOST_CONNECTIONS = 32
 _REST_SECONDS = 1.0

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Self
 
-from hami_mock.companion.node_object import NodeObject, part, text
 from hami_mock.doctor.known import names_of, vendors_of
 from hami_mock.doctor.pod_object import PodObject, conditions
-from hami_mock.hami.device_config import DeviceConfig
 from hami_mock.hami.errors import Malformed
 from hami_mock.hami.register import RegisteredDevice, decode
-from hami_mock.hami.vendor import HamiVendor
-from hami_mock.kubelet_rules import Version, parse_version
+from hami_mock.kubelet.limits import Version, parse_version
+from hami_mock.settings.hami_config.device_config import DeviceConfig
+from hami_mock.sources.annotated.node_object import NodeObject, part, text
+from hami_mock.vendors.hami_vendor import HamiVendor
 
 
 @dataclass(frozen=True)

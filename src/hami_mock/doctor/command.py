@@ -7,7 +7,8 @@ from pathlib import Path
 
 import anyio
 
-from hami_mock.command_line import Parser
+from hami_mock.cli.parser import Parser
+from hami_mock.cli.plan import render
 from hami_mock.doctor import gathering, report
 from hami_mock.doctor.examine import Rest, examine_node, examine_pod
 from hami_mock.doctor.finding import has_errors
@@ -16,8 +17,7 @@ from hami_mock.doctor.objects import full_name_of, name_of
 from hami_mock.doctor.pod_case import SCHEDULER
 from hami_mock.doctor.report import Examined
 from hami_mock.errors import UsageError
-from hami_mock.hami.device_config import DeviceConfig, parse
-from hami_mock.plan import render
+from hami_mock.settings.hami_config.device_config import DeviceConfig, parse
 
 _DESCRIPTION = "explain why HAMi or the kubelet would refuse a node or a pod, and what to do"
 _EPILOG = """\

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from hami_mock.doctor.case import NodeCase, VendorCase
 from hami_mock.doctor.finding import Finding, error, warning
 from hami_mock.doctor.known import names_of
-from hami_mock.kubelet_rules import LARGEST_POD, dear, restart_seconds
-from hami_mock.wire import HEALTHY, MESSAGE_LIMIT, device_size
+from hami_mock.kubelet.limits import LARGEST_POD, dear, restart_seconds
+from hami_mock.kubelet.wire import HEALTHY, MESSAGE_LIMIT, device_size
 
 MOST_UNITS = MESSAGE_LIMIT // device_size(3, HEALTHY)
 """How many units hami-mock can register for one resource; nobody can register many more."""

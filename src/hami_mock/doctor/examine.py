@@ -5,20 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from hami_mock.doctor import (
-    counts,
-    liveness,
-    naming,
-    pod_assignment,
-    pod_request,
-    registration,
-)
+from hami_mock.doctor import counts, liveness, naming, pod_assignment, pod_request, registration
 from hami_mock.doctor.case import NodeCase, VendorCase
 from hami_mock.doctor.finding import Finding, Severity, warning
 from hami_mock.doctor.pod_case import SCHEDULER, PodCase
 from hami_mock.doctor.pod_object import PodObject
-from hami_mock.hami.device_config import DeviceConfig
 from hami_mock.hami.lock import Lock
+from hami_mock.settings.hami_config.device_config import DeviceConfig
 
 _VENDOR_CHECKS: tuple[Callable[[NodeCase, VendorCase], Iterator[Finding]], ...] = (
     registration.register,

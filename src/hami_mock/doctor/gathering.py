@@ -5,7 +5,6 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hami_mock.companion.node_object import NodeObject
 from hami_mock.doctor import objects
 from hami_mock.doctor.objects import Document, full_name_of, name_of
 from hami_mock.doctor.pod_object import PodObject
@@ -13,6 +12,7 @@ from hami_mock.errors import NotThere, UsageError
 from hami_mock.hami.assignment import ASSIGNED_NODE
 from hami_mock.hami.errors import Malformed
 from hami_mock.hami.lock import Lock, NodeLock
+from hami_mock.sources.annotated.node_object import NodeObject
 
 
 @dataclass(frozen=True)

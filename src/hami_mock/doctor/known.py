@@ -4,10 +4,10 @@ import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from hami_mock.hami.device_config import DeviceConfig
-from hami_mock.hami.vendor import HamiVendor, ResourceNames
-from hami_mock.hami.vendors import BY_WORD
+from hami_mock.settings.hami_config.device_config import DeviceConfig
 from hami_mock.vendors import VENDORS
+from hami_mock.vendors.hami_vendor import HamiVendor, ResourceNames
+from hami_mock.vendors.hami_vendors import BY_WORD
 
 # What the plugins of some vendors register that HAMi doesn't look at, but its mock does.
 OF_OTHER_PLUGINS = frozenset({"cambricon.com/real-mlu-counts", "huawei.com/Ascend910"})

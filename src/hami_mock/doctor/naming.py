@@ -6,7 +6,7 @@ from hami_mock.doctor.case import NodeCase
 from hami_mock.doctor.finding import Finding, error, warning
 from hami_mock.doctor.known import OF_OTHER_PLUGINS, default_names, known_names, meant, vendors_of
 from hami_mock.doctor.pod_object import PodObject
-from hami_mock.hami.device_config import DeviceConfig
+from hami_mock.settings.hami_config.device_config import DeviceConfig
 
 
 def node_names(case: NodeCase) -> Iterator[Finding]:

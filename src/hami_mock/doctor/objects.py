@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hami_mock import strict_yaml
-from hami_mock.companion.node_object import part, text
 from hami_mock.errors import UsageError
+from hami_mock.kit import strict_yaml
+from hami_mock.sources.annotated.node_object import part, text
 
 Document = Mapping[str, Any]
 STDIN = "-"

@@ -13,7 +13,7 @@ from hami_mock.hami.assignment import (
     BindPhase,
 )
 from hami_mock.hami.errors import Malformed
-from hami_mock.hami.vendor import HamiVendor
+from hami_mock.vendors.hami_vendor import HamiVendor
 
 # The kubelet asks for devices as soon as it sees the pod.
 _LONG = timedelta(seconds=60)

@@ -7,9 +7,9 @@ from datetime import datetime
 from hami_mock.doctor.case import NodeCase, VendorCase
 from hami_mock.doctor.known import names_of, vendors_of
 from hami_mock.doctor.pod_object import Container, PodObject
-from hami_mock.hami.device_config import DeviceConfig
 from hami_mock.hami.register import RegisteredDevice
-from hami_mock.hami.vendor import HamiVendor
+from hami_mock.settings.hami_config.device_config import DeviceConfig
+from hami_mock.vendors.hami_vendor import HamiVendor
 
 SCHEDULER = "hami-scheduler"
 """What HAMi's chart calls its scheduler."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from hami_mock.companion.node_object import amounts, part, text, texts
+from hami_mock.sources.annotated.node_object import amounts, part, text, texts
 
 _ENDED = ("Succeeded", "Failed")
 

@@ -6,8 +6,8 @@ from hami_mock.doctor.finding import Finding, error, warning
 from hami_mock.doctor.known import names_of
 from hami_mock.doctor.pod_case import PodCase
 from hami_mock.hami.assignment import ASSIGNED_NODE
-from hami_mock.hami.vendor import HamiVendor
-from hami_mock.kubelet_rules import LARGEST_POD, dear
+from hami_mock.kubelet.limits import LARGEST_POD, dear
+from hami_mock.vendors.hami_vendor import HamiVendor
 
 _DEFAULT_SCHEDULERS = ("", "default-scheduler")
 _WEBHOOK = "hami.io/webhook"

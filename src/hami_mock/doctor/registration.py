@@ -7,7 +7,7 @@ from hami_mock.doctor.case import NodeCase, VendorCase
 from hami_mock.doctor.finding import Finding, error, warning
 from hami_mock.hami import scores
 from hami_mock.hami.errors import Malformed
-from hami_mock.hami.vendors import NVIDIA, VENDORS
+from hami_mock.vendors.hami_vendors import NVIDIA, VENDORS
 
 CORDON = "hami.io/device-cordon"
 _MIG = "mig"

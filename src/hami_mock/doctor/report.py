@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from hami_mock.doctor.finding import Finding, Severity
-from hami_mock.terminal import Style, paint
+from hami_mock.kit.terminal import Style, paint
 
 _WIDTH = 100
 _INDENT = " " * 9

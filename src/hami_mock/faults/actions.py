@@ -10,17 +10,17 @@ from random import Random
 from typing import TYPE_CHECKING, TypeVar
 
 from hami_mock.errors import UsageError
-from hami_mock.faults.fault import CALL_EFFECTS, Call, Effect, Fault
 from hami_mock.faults.targets import ALL, find_cards, find_resources, is_card, is_resource
-from hami_mock.faults.xid import describe
-from hami_mock.inventory import Card
-from hami_mock.resources import Resource
+from hami_mock.node.cards import Card
+from hami_mock.node.fault import CALL_EFFECTS, Call, Effect, Fault
+from hami_mock.node.resources import Resource
+from hami_mock.node.xid import describe
 from hami_mock.vendors import NVIDIA
 
 if TYPE_CHECKING:
     # `ctl` needs the verbs, and the state would take longer to load than all the rest of it.
-    from hami_mock.layout import Node
-    from hami_mock.state import NodeState
+    from hami_mock.node.sizing import Node
+    from hami_mock.node.state import NodeState
 
 _T = TypeVar("_T")
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import anyio
 
 from hami_mock.errors import UsageError
-from hami_mock.events import Kind
-from hami_mock.faults import durations
 from hami_mock.faults.actions import names, perform
-from hami_mock.faults.fault import Fault
 from hami_mock.faults.scenario import Scenario
 from hami_mock.faults.timeline import Moment, What, moments
-from hami_mock.state import NodeState
+from hami_mock.kit import durations
+from hami_mock.node.events import Kind
+from hami_mock.node.fault import Fault
+from hami_mock.node.state import NodeState
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,10 @@
 
 from typing import TypeVar
 
-from hami_mock.faults import durations
 from hami_mock.faults.actions import MOST_SECONDS, Share
-from hami_mock.faults.fault import Call
-from hami_mock.faults.fields import Kind
+from hami_mock.kit import durations
+from hami_mock.kit.fields import Kind
+from hami_mock.node.fault import Call
 
 _T = TypeVar("_T")
 

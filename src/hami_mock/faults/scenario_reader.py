@@ -9,14 +9,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from hami_mock import strict_yaml
 from hami_mock.errors import UsageError
-from hami_mock.faults import durations
 from hami_mock.faults import scenario_kinds as kinds
 from hami_mock.faults.actions import MOST_SECONDS, VERBS, Action
-from hami_mock.faults.fields import Fields, Mistakes
 from hami_mock.faults.scenario import Loop, Part, Rhythm, Scenario, Step, end
 from hami_mock.faults.scenario_rules import check
+from hami_mock.kit import durations, strict_yaml
+from hami_mock.kit.fields import Fields, Mistakes
 
 _DEEPEST = 5
 _MOST_STEPS = 1000

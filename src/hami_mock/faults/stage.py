@@ -7,7 +7,7 @@ import anyio
 from anyio.abc import TaskStatus
 
 from hami_mock.errors import UsageError
-from hami_mock.state import NodeState
+from hami_mock.node.state import NodeState
 
 if TYPE_CHECKING:
     from hami_mock.faults.player import Player

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from hami_mock.errors import UsageError
-from hami_mock.inventory import Card
-from hami_mock.resources import Resource
+from hami_mock.node.cards import Card
+from hami_mock.node.resources import Resource
 
 ALL = "all"
 _SHOWN = 12

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from hami_mock import vendors
 from hami_mock.hami.assignment import AssignedDevice
-from hami_mock.vendor import Identity, Vendor
+from hami_mock.vendors.vendor import Identity, Vendor
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import json
 from collections.abc import Iterable
 
 from hami_mock.hami.go_values import INT64, Fields, json_list
-from hami_mock.inventory import Card
+from hami_mock.node.cards import Card
 
 ANNOTATION = "hami.io/node-nvidia-score"
 

@@ -2,12 +2,12 @@ import json
 
 import pytest
 
-from hami_mock import options
 from hami_mock.control import protocol
 from hami_mock.control.checks import CHECKS, check_arguments
 from hami_mock.control.protocol import Request, error_line, read_answer, read_request, result_line
 from hami_mock.errors import HamiMockError, StartError, UsageError
 from hami_mock.faults.actions import VERBS
+from hami_mock.settings import options
 
 
 def test_a_request_comes_through_as_one_line() -> None:

@@ -9,8 +9,8 @@ from hami_mock.doctor.case import NodeCase
 from hami_mock.doctor.finding import Finding
 from hami_mock.doctor.pod_case import PodCase
 from hami_mock.doctor.pod_object import PodObject
-from hami_mock.hami import device_config
-from hami_mock.hami.device_config import DeviceConfig
+from hami_mock.settings.hami_config import device_config
+from hami_mock.settings.hami_config.device_config import DeviceConfig
 
 NOW = datetime(2026, 11, 15, 12, 0, 0, tzinfo=UTC)
 NVIDIA = "hami.io/node-nvidia-register"

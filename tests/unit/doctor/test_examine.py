@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from hami_mock.doctor.examine import Rest, examine_node, examine_pod
 from hami_mock.doctor.finding import Severity, has_errors
-from tests.unit.companion.nodes import SAMPLES
 from tests.unit.doctor.patients import NOW, assigned, node, pod, told
+from tests.unit.sources.annotated.nodes import SAMPLES
 
 GARBAGE = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),

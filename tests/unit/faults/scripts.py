@@ -12,7 +12,7 @@ from hami_mock.faults.actions import VERBS
 from hami_mock.faults.player import Player
 from hami_mock.faults.scenario import Scenario
 from hami_mock.faults.scenario_reader import parse
-from hami_mock.state import NodeState
+from hami_mock.node.state import NodeState
 
 FILE = "storm.yaml"
 

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hami_mock.errors import UsageError
-from hami_mock.events import Kind
 from hami_mock.faults.actions import MOST_SECONDS, VERBS, Action, Share, names, perform
-from hami_mock.faults.fault import CARD_EFFECTS, Call, Effect, Fault
-from hami_mock.faults.xid import APPLICATION_ERRORS, describe
-from hami_mock.state import NodeState
+from hami_mock.node.events import Kind
+from hami_mock.node.fault import CARD_EFFECTS, Call, Effect, Fault
+from hami_mock.node.state import NodeState
+from hami_mock.node.xid import APPLICATION_ERRORS, describe
 from tests.unit.builders import laid_out, problems_of
 
 NODE = laid_out(nvidia_cards=4, nvidia_memory=10, ascend_cards=0, iluvatar_cards=0)

@@ -2,13 +2,13 @@ from pathlib import Path
 
 import pytest
 
-from hami_mock.events import EventLog, Kind
 from hami_mock.faults.actions import VERBS
 from hami_mock.faults.scenario import Loop, Part
 from hami_mock.faults.scenario_reader import parse, read
-from hami_mock.layout import lay_out
-from hami_mock.settings import load
-from hami_mock.state import NodeState
+from hami_mock.node.events import EventLog, Kind
+from hami_mock.node.sizing import lay_out
+from hami_mock.node.state import NodeState
+from hami_mock.settings.settings import load
 from tests.unit.faults.scripts import FakeTime, play
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

@@ -5,13 +5,13 @@ import anyio
 import pytest
 from hypothesis import given
 
-from hami_mock.events import Event, EventLog, Kind
 from hami_mock.faults.actions import Action, perform
-from hami_mock.faults.fault import Effect
 from hami_mock.faults.player import Player
 from hami_mock.faults.scenario import Scenario
 from hami_mock.faults.timeline import What, moments
-from hami_mock.state import NodeState
+from hami_mock.node.events import Event, EventLog, Kind
+from hami_mock.node.fault import Effect
+from hami_mock.node.state import NodeState
 from tests.unit.builders import laid_out
 from tests.unit.faults.scripts import FakeTime, of_steps, play, player_of, scenarios
 

@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 from hami_mock.faults.actions import Action, Share
-from hami_mock.faults.fault import Call
 from hami_mock.faults.scenario import Loop, Rhythm, Scenario, Step
 from hami_mock.faults.scenario_reader import parse, read
+from hami_mock.node.fault import Call
 from tests.unit.builders import problems_of
 from tests.unit.faults.scripts import FILE, of_steps, scenario
 

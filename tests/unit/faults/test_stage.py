@@ -4,7 +4,7 @@ import pytest
 from hami_mock.errors import UsageError
 from hami_mock.faults.scenario_reader import parse
 from hami_mock.faults.stage import Stage
-from hami_mock.state import NodeState
+from hami_mock.node.state import NodeState
 from tests.unit.builders import laid_out
 
 LASTING = parse("{length: forever, steps: [{fail: nvidia/0}]}", "lasting.yaml")

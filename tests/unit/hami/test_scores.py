@@ -2,11 +2,10 @@ import json
 
 import pytest
 
-from hami_mock import catalog
 from hami_mock.hami import scores
 from hami_mock.hami.errors import Malformed
-from hami_mock.inventory import Card, CardGroup, make_cards
-from hami_mock.vendors import NVIDIA
+from hami_mock.node.cards import Card, CardGroup, make_cards
+from hami_mock.vendors import NVIDIA, catalog
 
 
 def some_cards(

@@ -1,0 +1,198 @@
+"""The agent: one task group that wires settings, state, plugins, control and HTTP together."""
+
+import logging
+import signal
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from anyio.abc import TaskStatus
+
+from hami_mock import __version__
+from hami_mock.errors import UsageError
+from hami_mock.faults.stage import Stage
+from hami_mock.kubelet.limits import Version
+from hami_mock.kubelet.pod_resources import PodResources
+from hami_mock.node.advice import warnings
+from hami_mock.node.sizing import Node, release
+from hami_mock.node.state import NodeState
+from hami_mock.settings.settings import Settings
+from hami_mock.sources import unit_record
+from hami_mock.sources.configuration import Configuration, plan
+from hami_mock.sources.retirement import release_retired
+from hami_mock.views.deviceplugin.directory import SocketDirectory
+from hami_mock.views.deviceplugin.plugins import Plugins
+from hami_mock.views.http.server import agent_routes, serve_http
+
+if TYPE_CHECKING:
+    from hami_mock.cluster.kubernetes import Kubernetes
+    from hami_mock.faults.scenario import Scenario
+    from hami_mock.in_cluster import InCluster
+
+_log = logging.getLogger(__name__)
+
+
+class Agent:
+    """A node's device plugins, and all that shows or changes their state."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        node: Node,
+        flags: Mapping[str, str] | None = None,
+        kubernetes: "Kubernetes | None" = None,
+    ) -> None:
+        """Make an agent; `kubernetes` if the settings need the cluster."""
+        self.settings = settings
+        self.state = NodeState(node, ignored_xids=settings.ignored_xids)
+        self.directory = SocketDirectory(settings.socket_dir)
+        self.pod_resources = PodResources(settings.pod_resources_socket)
+        self.configuration = Configuration(settings, flags or {}, self.state, self.pod_resources)
+        self.stage = Stage(self.state)
+        self._in_cluster = self._join(kubernetes) if kubernetes else None
+        allocator = self._in_cluster.allocator if self._in_cluster else None
+        self._plugins = Plugins(self.state, self.directory, allocator)
+        self.plugins = self._plugins.all
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Run until cancelled. Raises StartError if the HTTP address can't be had."""
+        for name in self.directory.remove_stale_sockets():
+            _log.info("removed the socket of an agent that is gone: %s", name)
+        async with AsyncExitStack() as stack:
+            if self.settings.http_listen:
+                writes = self._in_cluster.writes if self._in_cluster else None
+                routes = agent_routes(self.state, self.plugins, self.configuration, writes)
+                server = serve_http(self.settings.http_listen, routes)
+                _log.info("HTTP at %s", await stack.enter_async_context(server))
+            tasks = await stack.enter_async_context(anyio.create_task_group())
+            await tasks.start(self._plugins.run)
+            await tasks.start(self.directory.run)
+            await tasks.start(self.configuration.run)
+            await tasks.start(self.stage.run)
+            if self.settings.control_socket:
+                # Here, so that registrations are on their way before it is loaded.
+                from hami_mock.control.server import ControlServer
+
+                await tasks.start(ControlServer(self.settings.control_socket, self).run)
+            await tasks.start(release_retired, self.state, self.pod_resources)
+            if self._in_cluster:
+                await tasks.start(self._in_cluster.run)
+            task_status.started()
+            await anyio.sleep_forever()
+
+    def _join(self, kubernetes: "Kubernetes") -> "InCluster":
+        from hami_mock.in_cluster import InCluster
+
+        return InCluster(self, kubernetes)
+
+    @property
+    def node(self) -> Node:
+        """What the node carries and offers now."""
+        return self.state.node
+
+    async def status(self) -> dict[str, Any]:
+        """Return all that is known of the node now."""
+        from hami_mock.control.status import status
+
+        known = status(self.state, self.plugins, await self.pod_resources.holders())
+        return {
+            **known,
+            "configuration": self.configuration.as_data(),
+            "scenario": self.stage.status,
+        }
+
+    async def set_options(self, values: Mapping[str, str], reset: bool) -> list[str]:
+        """Set options over all else; return what changed. Raises UsageError."""
+        return await self.configuration.set_options(values, reset=reset)
+
+    async def reload(self) -> list[str]:
+        """Read the configuration again; return what changed. Raises UsageError."""
+        return await self.configuration.reload()
+
+    async def play(self, text: str, name: str, seed: int | None) -> dict[str, Any]:
+        """Play a scenario in place of one that plays. Raises UsageError if it is wrong."""
+        from hami_mock.faults import scenario_reader
+
+        return await self.stage.play(scenario_reader.parse(text, name), seed)
+
+    async def stop_scenario(self) -> dict[str, Any]:
+        """Stop the scenario that plays. Raises UsageError if none plays."""
+        return await self.stage.stop()
+
+
+async def run(settings: Settings, flags: Mapping[str, str]) -> None:
+    """Run the agent until SIGTERM or SIGINT; at SIGHUP it reads its configuration again."""
+    scenario = _scenario(settings)
+    node, version = await _plan_at_start(settings)
+    _announce(settings, node, version)
+    async with AsyncExitStack() as stack:
+        kubernetes = None
+        if settings.needs_cluster:
+            from hami_mock.cluster.kubernetes import Kubernetes
+
+            kubernetes = await stack.enter_async_context(Kubernetes())
+        await _run_until_signal(Agent(settings, node, flags, kubernetes), scenario)
+
+
+async def _run_until_signal(agent: Agent, scenario: "Scenario | None") -> None:
+    async with anyio.create_task_group() as tasks:
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+            await tasks.start(agent.run)
+            if scenario is not None:
+                await agent.stage.play(scenario, agent.settings.seed)
+            async for number in signals:
+                name = signal.Signals(number).name
+                if number != signal.SIGHUP:
+                    _log.info("%s: stopping", name)
+                    break
+                _log.info("%s: reading the configuration again", name)
+                await agent.configuration.follow()
+            tasks.cancel_scope.cancel()
+
+
+def _scenario(settings: Settings) -> "Scenario | None":
+    if not settings.scenario:
+        return None
+    from hami_mock.faults import scenario_reader
+
+    return scenario_reader.read(settings.scenario)
+
+
+async def _plan_at_start(settings: Settings) -> tuple[Node, Version | None]:
+    """Plan, with the units numbered as the agent before this one had them."""
+    if settings.is_companion:
+        # The node at the API server will say.
+        return Node(settings.node_name, (), ()), settings.kubelet_version
+    past = unit_record.read(Path(settings.socket_dir), settings)
+    try:
+        node, version = await plan(settings, past)
+    except UsageError:
+        if not past.devices:
+            raise
+        # Without holes in the numbering it may fit; if not, this says why.
+        node, version = await plan(settings)
+        _log.warning("units are numbered anew: with the numbers of before, a list would not fit")
+    node = release(node, ())
+    unit_record.write(Path(settings.socket_dir), node)
+    return node, version
+
+
+def _announce(settings: Settings, node: Node, version: Version | None) -> None:
+    _log.info(
+        "hami-mock %s on node %s: %d cards, %d resources, sockets in %s",
+        __version__,
+        node.name,
+        len(node.cards),
+        len(node.resources),
+        settings.socket_dir,
+    )
+    if settings.is_companion:
+        _log.info("companion of a real plugin: what it registers is read from the node")
+    elif not node.resources:
+        _log.warning("no cards are configured for this node: nothing will be registered")
+    for resource in node.resources:
+        _log.info("%s: %d x %s", resource.name, resource.count, resource.unit)
+        for warning in warnings(resource, node, version):
+            _log.warning("%s: %s", resource.name, warning)

@@ -1,0 +1,1 @@
+"""`hami-mock ctl`: the side of the person who asks."""

@@ -1,0 +1,83 @@
+"""`hami-mock ctl`: send one request to the running agent, and show its answer.
+
+People run this again and again, inside of a pod: it imports little.
+"""
+
+import socket
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from hami_mock.cli.ctl.parser import parse
+from hami_mock.cli.ctl.screens import render
+from hami_mock.control.protocol import FLAG, FOLLOW, MOST_REQUEST_BYTES, Request, read_answer
+from hami_mock.errors import StartError, UsageError
+
+_ANSWER_SECONDS = 60.0
+"""A change of the configuration may wait for the API server."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run `hami-mock ctl` with these arguments; return the exit code.
+
+    Raises UsageError if they are wrong, StartError if there is no agent to be had.
+    """
+    wanted = parse(arguments)
+    if isinstance(wanted, str):
+        print(wanted)
+        return 0
+    command, parsed = wanted.command, wanted.parsed
+    for result in ask(parsed.control_socket, command.request(parsed)):
+        for line in render(command.pick(result), parsed.output, command.screen):
+            print(line, flush=True)
+    return 0
+
+
+def ask(path: str, request: Request) -> Iterator[Any]:
+    """Yield the answer of the agent that listens there; for `follow` a list for each event.
+
+    Raises UsageError or StartError if it has none, or says no.
+    """
+    line = request.line
+    if len(line) > MOST_REQUEST_BYTES:
+        raise UsageError(f"the request is too large: {len(line)} bytes of {MOST_REQUEST_BYTES}")
+    is_following = request.command == FOLLOW
+    with _connect(path) as connection, connection.makefile("rb") as answers:
+        # If it doesn't want to hear us, what it sent before says why.
+        with suppress(BrokenPipeError, ConnectionResetError):
+            connection.sendall(line)
+        connection.settimeout(None if is_following else _ANSWER_SECONDS)
+        try:
+            # A reset is an end too: of an agent that had left something unread.
+            with suppress(ConnectionResetError):
+                for answer in answers:
+                    result = read_answer(answer)
+                    yield [result] if is_following else result
+                    if not is_following:
+                        return
+        except TimeoutError as error:
+            raise StartError(f"{FLAG}: the agent at {path!r} doesn't answer") from error
+    raise StartError(f"{FLAG}: the agent at {path!r} went away")
+
+
+def _connect(path: str) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.settimeout(_ANSWER_SECONDS)
+    try:
+        connection.connect(path)
+    except OSError as error:
+        connection.close()
+        raise StartError(f"{FLAG}: {_why_not(path, error)}") from error
+    return connection
+
+
+def _why_not(path: str, error: OSError) -> str:
+    match error:
+        case FileNotFoundError() | ConnectionRefusedError():
+            return (
+                f"no agent listens on {path!r}: start one with `hami-mock run`, run this where it "
+                f"runs (kubectl exec POD -- hami-mock ctl …), or name its socket with {FLAG}"
+            )
+        case PermissionError():
+            return f"{path!r} may not be opened: run this as root, or as the agent's own user"
+    return f"can't connect to {path!r}: {error.strerror or error}"

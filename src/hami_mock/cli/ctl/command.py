@@ -1,0 +1,40 @@
+"""What a command of `hami-mock ctl` is."""
+
+import argparse
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hami_mock.cli.ctl import screens
+from hami_mock.control.protocol import Request
+from hami_mock.kit import durations
+
+Parsed = argparse.Namespace
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A flag (its name begins with a dash) or a positional word, as argparse wants it."""
+
+    name: str
+    how: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class CtlCommand:
+    """One command. `pick` takes from the answer what is shown."""
+
+    help: str
+    examples: tuple[str, ...]
+    request: Callable[[Parsed], Request]
+    arguments: tuple[Argument, ...] = ()
+    screen: screens.Screen = screens.summary
+    pick: Callable[[Any], Any] = lambda result: result
+
+
+def duration(text: str) -> float:
+    """Return the seconds that people write as 1m30s, for argparse."""
+    try:
+        return durations.parse(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no {durations.FORM[2:]}") from None

@@ -1,0 +1,131 @@
+"""The commands of `hami-mock ctl`, as data: what each takes, asks the agent, and shows."""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from hami_mock.cli.ctl import screens
+from hami_mock.cli.ctl.command import Argument, CtlCommand, Parsed
+from hami_mock.cli.ctl.verbs import VERB_COMMANDS
+from hami_mock.control.protocol import FOLLOW, Request
+from hami_mock.errors import UsageError
+from hami_mock.vendors import VENDORS
+
+
+def _set_request(parsed: Parsed) -> Request:
+    if not parsed.values and not parsed.reset:
+        raise UsageError("set: say what, such as nvidia-cards=4 or cards nvidia=4, or --reset")
+    values: dict[str, str] = {}
+    problems = []
+    for name, value in _options(parsed.values):
+        if name in values:
+            problems.append(f"set: {name} is there twice")
+        values[name] = value
+    if problems:
+        raise UsageError(problems)
+    return Request("set", {"values": values, "reset": parsed.reset})
+
+
+def _options(words: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield names and values of `nvidia-cards=4`, and of `cards nvidia=4 mlu=0`."""
+    key = words[0] if words and "=" not in words[0] else ""
+    vendors = [vendor.key for vendor in VENDORS]
+    for word in words[1:] if key else words:
+        name, equals, value = word.partition("=")
+        if not equals or (key and name not in vendors):
+            form = f"VENDOR=VALUE, with one of {', '.join(vendors)}" if key else "OPTION=VALUE"
+            raise UsageError(f"set: {word!r} is not allowed: it must be {form}")
+        yield (f"{name}-{key}" if key else name).replace("_", "-"), value
+    if key and len(words) == 1:
+        raise UsageError(f"set {key}: say whose and what: set {key} {vendors[0]}=…")
+
+
+def _play_request(parsed: Parsed) -> Request:
+    try:
+        text = (
+            sys.stdin.read()
+            if parsed.file == "-"
+            else Path(parsed.file).read_text(encoding="utf-8")
+        )
+    except (OSError, UnicodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise UsageError(f"scenario play: can't read {parsed.file!r}: {reason}") from error
+    name = "stdin" if parsed.file == "-" else Path(parsed.file).name
+    seed = {} if parsed.seed is None else {"seed": parsed.seed}
+    return Request("play", {"text": text, "name": name, **seed})
+
+
+def _events_request(parsed: Parsed) -> Request:
+    return Request(FOLLOW if parsed.follow else "events", {"since": parsed.since})
+
+
+def _simple(command: str) -> Callable[[Parsed], Request]:
+    return lambda _: Request(command)
+
+
+_VALUES = Argument(
+    "values",
+    {"metavar": "OPTION=VALUE", "nargs": "*", "help": "any option of `hami-mock run`"},
+)
+
+COMMANDS: Mapping[str, CtlCommand] = {
+    "status": CtlCommand(
+        "show cards, their health, resources, and who holds what",
+        ("status", "status -o json"),
+        _simple("status"),
+        screen=screens.status,
+    ),
+    **VERB_COMMANDS,
+    "set": CtlCommand(
+        "change options of the running agent, over flags, variables and file",
+        ("set nvidia-cards=4 nvidia-model=T4", "set cards nvidia=4 mlu=0", "set --reset"),
+        _set_request,
+        (
+            _VALUES,
+            Argument("--reset", {"action": "store_true", "help": "first drop all that was set so"}),
+        ),
+    ),
+    "reload": CtlCommand("read the configuration file again", ("reload",), _simple("reload")),
+    "scenario play": CtlCommand(
+        "play a scenario, in place of one that plays",
+        ("scenario play drill.yaml --seed 7", "scenario play - < drill.yaml"),
+        _play_request,
+        (
+            Argument("file", {"metavar": "FILE", "help": "where ctl runs; - for stdin"}),
+            Argument("--seed", {"type": int, "metavar": "N", "help": "of its random choices"}),
+        ),
+        screens.scenario,
+    ),
+    "scenario stop": CtlCommand(
+        "stop the scenario and undo what it did",
+        ("scenario stop",),
+        _simple("stop"),
+        screen=screens.stopped,
+    ),
+    "scenario status": CtlCommand(
+        "show how far the scenario is",
+        ("scenario status",),
+        _simple("status"),
+        screen=screens.scenario,
+        pick=lambda result: result["scenario"],
+    ),
+    "events": CtlCommand(
+        "show what has happened",
+        ("events", "events -f", "events --since 120 -o json"),
+        _events_request,
+        (
+            Argument("-f --follow", {"action": "store_true", "help": "go on until Ctrl-C"}),
+            Argument(
+                "--since",
+                {"type": int, "metavar": "N", "default": 0, "help": "only those after number N"},
+            ),
+        ),
+        screens.events,
+    ),
+}
+
+
+def examples_of(commands: Iterable[CtlCommand]) -> str:
+    """Return the examples as lines to copy."""
+    lines = [f"  hami-mock ctl {line}" for command in commands for line in command.examples]
+    return "\n".join(["examples:", *lines])

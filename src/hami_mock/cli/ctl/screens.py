@@ -1,0 +1,189 @@
+"""Answers of the agent as lines: for people, or as JSON or YAML for programs."""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from hami_mock.kit import durations
+from hami_mock.kit.terminal import Style, paint, table
+
+OUTPUTS = ("table", "json", "yaml")
+
+Data = Mapping[str, Any]
+Screen = Callable[[Any], Iterator[str]]
+
+_HEALTH_STYLES = {"healthy": Style.GREEN, "unhealthy": Style.RED, "lost": Style.RED}
+_PHASE_STYLES = {"watched": Style.GREEN, "failed": Style.RED}
+
+
+def render(result: Any, output: str, screen: Screen) -> Iterator[str]:
+    """Yield the lines of a result. A list of things is one document for each of them."""
+    if output == "table":
+        yield from screen(result)
+    elif output == "json":
+        yield from map(json.dumps, result) if isinstance(result, list) else [_indented(result)]
+    else:
+        import yaml  # it takes longer to load than all else
+
+        documents = result if isinstance(result, list) else [result]
+        for document in documents:
+            text = yaml.safe_dump(document, sort_keys=False, width=1000, allow_unicode=True)
+            yield ("---\n" if isinstance(result, list) else "") + text.rstrip()
+
+
+def _indented(result: Any) -> str:
+    return json.dumps(result, indent=2)
+
+
+def summary(result: Data) -> Iterator[str]:
+    """Yield what a command did."""
+    yield from result["summary"]
+
+
+def events(result: list[Data]) -> Iterator[str]:
+    """Yield a line for each event."""
+    for event in result:
+        kind = paint(f"{event['kind']:<22}", *((Style.YELLOW,) if event["warning"] else ()))
+        subject = event["subject"] and f"{event['subject']}: "
+        yield f"{event['number']:>5}  {_when(event['time'])}  {kind}  {subject}{event['message']}"
+
+
+def scenario(result: Data | None) -> Iterator[str]:
+    """Yield how far the scenario is."""
+    if not result:
+        yield "no scenario plays"
+        return
+    total = result.get("total")
+    of = f" of {durations.show(total)}" if total is not None else ""
+    yield f"scenario {result['name']}: seed {result['seed']}, {_elapsed(result)}{of}"
+    if result.get("next"):
+        at = result.get("next_at")
+        yield f"next{'' if at is None else f' at {durations.show(at)}'}: {result['next']}"
+
+
+def stopped(result: Data) -> Iterator[str]:
+    """Yield which scenario was stopped."""
+    yield f"scenario {result['name']}: stopped after {_elapsed(result)}"
+
+
+def status(result: Data) -> Iterator[str]:
+    """Yield all that is known of the node."""
+    ready = paint("ready", Style.GREEN) if result["ready"] else paint("not ready", Style.YELLOW)
+    name = paint(result["node"], Style.BOLD)
+    yield f"Node {name}: hami-mock {result['version']}, {ready}"
+    yield from _configuration(result["configuration"])
+    if result["scenario"]:
+        yield from (line[0].upper() + line[1:] for line in scenario(result["scenario"]))
+    yield ""
+    yield from _cards(result["cards"])
+    yield ""
+    yield from _resources(result["resources"])
+    yield ""
+    yield from _holders(result)
+
+
+def _configuration(data: Data) -> Iterator[str]:
+    if data["changed"] is not None:
+        yield f"Configuration: changed {_when(data['changed'])}"
+    if data["overrides"]:
+        values = " ".join(f"{name}={value}" for name, value in data["overrides"].items())
+        yield f"Set by hand: {values}"
+    for line in data["error"] or ():
+        yield f"{paint('configuration error', Style.RED, Style.BOLD)}: {line}"
+
+
+def _cards(cards: list[Data]) -> Iterator[str]:
+    if not cards:
+        yield "No cards are configured for this node."
+        return
+    rows = [
+        (
+            card["name"],
+            card["uuid"],
+            card["model"],
+            card["memory"],
+            "-" if card["numa"] is None else card["numa"],
+            ", ".join(f"{xid} x{times}" for xid, times in card["xids"].items()) or "-",
+            _health(card),
+        )
+        for card in cards
+    ]
+    # Health comes last: colours would spoil the width of a column before others.
+    yield from table(
+        ("CARD", "UUID", "MODEL", "MEMORY MiB", "NUMA", "XIDS", "HEALTH"), rows, "   rr"
+    )
+
+
+def _health(card: Data) -> str:
+    health = card["health"]
+    style = _HEALTH_STYLES[health]
+    if health == "healthy":
+        style = Style.YELLOW if card["degraded"] else style
+        return paint("; ".join([health, *card["reasons"]]), style)
+    # Each reason begins with what it makes the card: unhealthy or lost.
+    return paint("; ".join(card["reasons"]), style)
+
+
+def _resources(resources: list[Data]) -> Iterator[str]:
+    if not resources:
+        yield "No resources are registered."
+        return
+    header = (
+        "RESOURCE",
+        "UNIT",
+        "COUNT",
+        "HEALTHY",
+        "UNHEALTHY",
+        "LOST",
+        "RETIRED",
+        "HELD",
+        "STATE",
+    )
+    rows = [
+        (
+            resource["name"],
+            resource["unit"],
+            *(resource[key] for key in ("count", "healthy", "unhealthy", "lost", "retired")),
+            "?" if resource["held"] is None else resource["held"],
+            _state(resource),
+        )
+        for resource in resources
+    ]
+    yield from table(header, rows, " rrrrrrr")
+
+
+def _state(resource: Data) -> str:
+    phase = resource["phase"]
+    text = paint(phase, _PHASE_STYLES.get(phase, Style.YELLOW))
+    text += resource["reason"] and f": {resource['reason']}"
+    return text + "".join(f"; {paint(fault, Style.YELLOW)}" for fault in resource["faults"])
+
+
+def _holders(result: Data) -> Iterator[str]:
+    if not result["holders_known"]:
+        yield "Who holds what isn't known: the kubelet doesn't say (--pod-resources-socket)."
+        return
+    rows = [
+        (
+            card["name"],
+            holder["pod"],
+            holder["container"],
+            ", ".join(f"{count} {name}" for name, count in holder["devices"].items()),
+        )
+        for card in result["cards"]
+        for holder in card["holders"]
+    ]
+    if rows:
+        yield from table(("CARD", "POD", "CONTAINER", "HOLDS"), rows)
+    else:
+        yield "No pod holds a device."
+
+
+def _elapsed(result: Data) -> str:
+    return durations.show(round(result["elapsed"], 1))
+
+
+def _when(seconds: float) -> str:
+    text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+    return f"{text}.{int(seconds * 1000) % 1000:03d}Z"

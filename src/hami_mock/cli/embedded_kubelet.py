@@ -1,0 +1,192 @@
+"""The embedded kubelet: takes registrations, watches lists, admits pods."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+from anyio.abc import TaskGroup, TaskStatus
+from grpclib.client import Channel
+from grpclib.const import Status
+from grpclib.exceptions import GRPCError, StreamTerminatedError
+
+from hami_mock.errors import HamiMockError
+from hami_mock.kubelet._proto.v1beta1 import (
+    AllocateRequest,
+    ContainerAllocateRequest,
+    ContainerPreferredAllocationRequest,
+    DevicePluginOptions,
+    DevicePluginStub,
+    Empty,
+    PreferredAllocationRequest,
+    RegisterRequest,
+    RegistrationBase,
+)
+from hami_mock.kubelet.limits import fits
+from hami_mock.kubelet.wire import read_devices
+from hami_mock.views.deviceplugin.directory import KUBELET_SOCKET
+from hami_mock.views.deviceplugin.lifecycle import API_VERSION
+from hami_mock.views.deviceplugin.server import EncodedList, PluginCodec, serve
+
+_T = TypeVar("_T")
+
+
+class Insufficient(HamiMockError):
+    """A pod doesn't fit. The text is the scheduler's."""
+
+    def __init__(self, resource: str) -> None:
+        self.resource = resource
+        super().__init__(f"0/1 nodes are available: 1 Insufficient {resource}.")
+
+
+@dataclass
+class DeviceSet:
+    """What the kubelet knows of one resource."""
+
+    endpoint: str
+    options: DevicePluginOptions
+    healthy: set[str] = field(default_factory=set)
+    unhealthy: set[str] = field(default_factory=set)
+    held: dict[str, str] = field(default_factory=dict)
+    """Device ID → the pod that holds it."""
+
+    @property
+    def capacity(self) -> int:
+        """All devices, healthy or not."""
+        return len(self.healthy) + len(self.unhealthy)
+
+    @property
+    def allocatable(self) -> int:
+        """The healthy devices."""
+        return len(self.healthy)
+
+    @property
+    def free(self) -> set[str]:
+        """The healthy devices that no pod holds."""
+        return self.healthy - self.held.keys()
+
+
+class EmbeddedKubelet(RegistrationBase):
+    """A kubelet that knows devices, and pods as names that hold them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.devices: dict[str, DeviceSet] = {}
+        self._folder = folder
+        self._tasks: TaskGroup | None = None
+        self._changed = anyio.Event()
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Take registrations until cancelled."""
+        async with (
+            anyio.create_task_group() as self._tasks,
+            serve(self, self._folder / KUBELET_SOCKET, end_streams=lambda: None),
+        ):
+            task_status.started()
+            await anyio.sleep_forever()
+
+    async def wait_until(self, condition: Callable[[], bool]) -> None:
+        """Wait until a condition on `devices` holds."""
+        while not condition():
+            await self._changed.wait()
+
+    async def register(self, message: RegisterRequest) -> Empty:
+        """Take a registration after the checks that the real kubelet makes, in its words."""
+        name = message.resource_name
+        if message.version != API_VERSION:
+            raise GRPCError(
+                Status.UNKNOWN,
+                f'requested API version "{message.version}" is not supported by kubelet. '
+                f'Supported version is ["{API_VERSION}"]',
+            )
+        if "/" not in name or "kubernetes.io/" in name or name.startswith("requests."):
+            raise GRPCError(Status.UNKNOWN, f'the ResourceName "{name}" is invalid')
+        options = await self._call(message.endpoint, lambda p: p.get_device_plugin_options(Empty()))
+        known = self.devices.get(name)
+        # A plugin that comes back finds its pods' devices still held.
+        held = known.held if known else {}
+        devices = self.devices[name] = DeviceSet(message.endpoint, options, held=held)
+        assert self._tasks is not None
+        self._tasks.start_soon(self._watch, devices)
+        return Empty()
+
+    async def admit(self, pod: str, requests: Mapping[str, int]) -> dict[str, str]:
+        """Give a pod its devices, all or none; return the environment that its container gets.
+
+        Raises Insufficient if a resource runs short, GRPCError if a plugin refuses.
+        """
+        for resource, count in requests.items():
+            if resource not in self.devices or len(self.devices[resource].free) < count:
+                raise Insufficient(resource)
+        environment: dict[str, str] = {}
+        try:
+            for resource, count in requests.items():
+                devices = self.devices[resource]
+                chosen = await self._choose(devices, count)
+                devices.held |= dict.fromkeys(chosen, pod)
+                environment |= await self._allocate(devices, chosen)
+        except BaseException:
+            self.release(pod)
+            raise
+        self._tell()
+        return environment
+
+    def release(self, pod: str) -> None:
+        """Take back all that a pod holds."""
+        for devices in self.devices.values():
+            devices.held = {i: holder for i, holder in devices.held.items() if holder != pod}
+        self._tell()
+
+    async def _choose(self, devices: DeviceSet, count: int) -> list[str]:
+        free = sorted(devices.free)
+        if not devices.options.get_preferred_allocation_available:
+            return free[:count]
+        request = PreferredAllocationRequest(
+            container_requests=[
+                ContainerPreferredAllocationRequest(
+                    available_device_ids=free, allocation_size=count
+                )
+            ]
+        )
+        answer = await self._call(devices.endpoint, lambda p: p.get_preferred_allocation(request))
+        return answer.container_responses[0].device_ids
+
+    async def _allocate(self, devices: DeviceSet, chosen: list[str]) -> dict[str, str]:
+        request = AllocateRequest(container_requests=[ContainerAllocateRequest(device_ids=chosen)])
+        answer = await self._call(devices.endpoint, lambda p: p.allocate(request))
+        return answer.container_responses[0].envs
+
+    async def _watch(self, devices: DeviceSet) -> None:
+        """Follow a list; when it ends, all devices are unhealthy, as with the real kubelet."""
+        channel = self._dial(devices.endpoint)
+        try:
+            # However it ends, it is over: the plugin must register again.
+            with suppress(GRPCError, StreamTerminatedError, OSError):
+                async for message in DevicePluginStub(channel).list_and_watch(Empty()):
+                    assert isinstance(message, EncodedList)
+                    if not fits(len(message.payload)):
+                        break
+                    known = dict(read_devices(message.payload))
+                    devices.healthy = {i for i, health in known.items() if health == "Healthy"}
+                    devices.unhealthy = known.keys() - devices.healthy
+                    self._tell()
+        finally:
+            channel.close()
+            devices.unhealthy |= devices.healthy
+            devices.healthy = set()
+            self._tell()
+
+    async def _call(self, endpoint: str, call: Callable[[DevicePluginStub], Awaitable[_T]]) -> _T:
+        channel = self._dial(endpoint)
+        try:
+            return await call(DevicePluginStub(channel))
+        finally:
+            channel.close()
+
+    def _dial(self, endpoint: str) -> Channel:
+        return Channel(path=str(self._folder / endpoint), codec=PluginCodec())
+
+    def _tell(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()

@@ -1,0 +1,124 @@
+"""`hami-mock scenario check`: what a scenario would do to this node, and when, without doing it."""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from textwrap import shorten
+from typing import Any
+
+from hami_mock.errors import UsageError
+from hami_mock.faults.player import Player, describe
+from hami_mock.faults.scenario import Scenario
+from hami_mock.faults.timeline import What, moments
+from hami_mock.kit import durations
+from hami_mock.kit.terminal import Style, paint, table
+from hami_mock.node.sizing import Node
+from hami_mock.node.state import NodeState
+from hami_mock.node.xid import APPLICATION_ERRORS
+
+DEFAULT_UNTIL = 3600.0
+"""How much is shown of a scenario that never ends."""
+
+_MOST_ROWS = 10_000
+_WIDTH = 60
+"""How much of the names of all targets stands in a line of the table."""
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What a scenario does to a node, up to a time; `goes_on` if that isn't all of it."""
+
+    scenario: Scenario
+    seed: int
+    rows: Sequence[dict[str, Any]]
+    goes_on: bool
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what `scenario check` takes beside the options of `run`."""
+    parser.add_argument("file", metavar="FILE", help="the scenario")
+    parser.add_argument(
+        "--until",
+        metavar="TIME",
+        type=_until,
+        help="show what happens up to then, such as 10m [all; an hour if it never ends]",
+    )
+
+
+def _until(text: str) -> float:
+    try:
+        return durations.parse(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not allowed: it must be {durations.FORM}"
+        ) from None
+
+
+def rehearse(
+    scenario: Scenario,
+    node: Node,
+    seed: int | None = None,
+    until: float | None = None,
+    ignored_xids: AbstractSet[int] = APPLICATION_ERRORS,
+) -> Rehearsal:
+    """Play a scenario on a copy of the node, without waiting. What changes nothing has no row."""
+    player = Player(scenario, NodeState(node, ignored_xids=ignored_xids), seed)
+    if until is None and scenario.total is None:
+        until = DEFAULT_UNTIL
+    rows: list[dict[str, Any]] = []
+    for moment in moments(scenario, player.seed):
+        if len(rows) == _MOST_ROWS or (until is not None and moment.time > until):
+            return Rehearsal(scenario, player.seed, rows, goes_on=True)
+        touched: tuple[str, ...] = ()
+        warnings: tuple[str, ...] = ()
+        try:
+            touched = player.play(moment)
+        except UsageError as error:
+            warnings = error.problems
+        if moment.what is What.DO or touched:
+            rows.append(
+                {
+                    "time": moment.time,
+                    "round": int(moment.turn.partition(".")[0]) + 1,
+                    "step": moment.step.place if moment.step else "",
+                    "what": describe(moment),
+                    "targets": list(touched),
+                    "warnings": list(warnings),
+                }
+            )
+    return Rehearsal(scenario, player.seed, rows, goes_on=False)
+
+
+def rehearsal_table(rehearsal: Rehearsal, node: Node) -> Iterator[str]:
+    """Yield the lines of the timeline for people."""
+    scenario = rehearsal.scenario
+    yield f"{paint(scenario.name, Style.BOLD)} on node {node.name}, with seed {rehearsal.seed}:"
+    yield ""
+    yield from table(
+        ("TIME", "STEP", "WHAT", "ON"),
+        (
+            (durations.show(row["time"]), row["step"], row["what"], _names(row["targets"]))
+            for row in rehearsal.rows
+        ),
+        "r",
+    )
+    yield ""
+    yield _ending(rehearsal)
+    warned = dict.fromkeys((r["step"], line) for r in rehearsal.rows for line in r["warnings"])
+    if warned:
+        yield ""
+    for step, warning in warned:
+        yield f"{paint('warning', Style.YELLOW, Style.BOLD)}: {step}: {warning}"
+
+
+def _names(names: Sequence[str]) -> str:
+    return shorten(", ".join(names), _WIDTH, placeholder=" ...") or "-"
+
+
+def _ending(rehearsal: Rehearsal) -> str:
+    total = rehearsal.scenario.total
+    ends = (
+        "It goes on until it is stopped" if total is None else f"It ends at {durations.show(total)}"
+    )
+    return f"{ends}; --until shows more or less of it." if rehearsal.goes_on else f"{ends}."

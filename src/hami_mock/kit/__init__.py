@@ -1,0 +1,1 @@
+"""What any program could use: it knows nothing of cards, kubelets or clusters."""

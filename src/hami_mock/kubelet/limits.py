@@ -1,0 +1,51 @@
+"""What the kubelet bears: its message limit, and from 1.36 on the price of many units. Pure.
+
+The figures were measured on real kubelets of 1.35 and 1.36; docs/performance.md has the table.
+"""
+
+import re
+
+from hami_mock.kubelet.wire import MESSAGE_LIMIT
+
+Version = tuple[int, int]
+"""Major and minor version of Kubernetes."""
+
+# From this version on (feature gate ResourceHealthStatus) a pod's status lists each device that
+# the pod holds, and a restarted kubelet looks up each listed device among all allocated ones.
+_STATUS_LISTS_DEVICES: Version = (1, 36)
+
+LARGEST_POD = 78_600
+"""How many units a pod can hold and still start: its status must fit the API server's 3 MiB."""
+
+# A restart takes this long, and so much for each pair of a listed and an allocated device, of
+# whatever resources: while it looks, the kubelet tells the API server nothing.
+_RESTART_SECONDS = 1.0
+_RESTART_SECONDS_PER_PAIR = 0.2e-6
+_LONGEST_RESTART_SECONDS = 10.0
+
+
+def parse_version(text: str) -> Version:
+    """Return (1, 36) for "v1.36.4" and its like. Raises ValueError for what is no version."""
+    found = re.match(r"v?(\d+)\.(\d+)", text)
+    if found is None:
+        raise ValueError(f"{text!r} is no version of Kubernetes")
+    return int(found[1]), int(found[2])
+
+
+def fits(list_size: int) -> bool:
+    """Tell whether the kubelet accepts a list of that many bytes."""
+    return list_size <= MESSAGE_LIMIT
+
+
+def restart_seconds(devices: int) -> float:
+    """Return how long a kubelet is away that restarts with all of the node's devices allocated."""
+    return _RESTART_SECONDS + _RESTART_SECONDS_PER_PAIR * devices**2
+
+
+def dear(devices: int, version: Version | None) -> bool:
+    """Tell whether so many devices on a node, of all resources, are legal but unwise.
+
+    A version that isn't known counts as the newest.
+    """
+    lists_devices = version is None or version >= _STATUS_LISTS_DEVICES
+    return lists_devices and restart_seconds(devices) > _LONGEST_RESTART_SECONDS

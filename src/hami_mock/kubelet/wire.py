@@ -1,0 +1,166 @@
+"""The device-plugin messages that get large, written and read as bytes.
+
+A list of 262,144 devices is 4 MiB, just what the kubelet accepts; as message objects it would take
+seconds. Here it is written as columns into a ready template, in a few milliseconds, so nothing need
+be kept or patched: every list is built from scratch. What is small goes through betterproto2.
+
+Pure: neither asyncio nor gRPC.
+"""
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from hami_mock.kubelet.unit_ids import Columns
+
+MESSAGE_LIMIT = 4 * 1024 * 1024
+"""What the kubelet's gRPC client accepts in one message; a larger list makes its node show 0."""
+
+HEALTHY = b"Healthy"
+UNHEALTHY = b"Unhealthy"
+UNKNOWN = b"Unknown"
+"""Unhealthy for the kubelet like any word but Healthy, and no longer than it: for full lists."""
+
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+
+
+def device(device_id: str, health: bytes, numa: int | None = None) -> bytes:
+    """Return one element of ListAndWatchResponse.devices."""
+    body = _field(1, device_id.encode()) + _field(2, health)
+    if numa is not None:
+        # The kubelet takes an absent node ID for 0, as proto3 does.
+        node = _varint(1 << 3) + _varint(numa) if numa else b""
+        body += _field(3, _field(1, node))
+    return _field(1, body)
+
+
+def devices(columns: Columns, health: bytes) -> bytearray:
+    """Return one element of ListAndWatchResponse.devices for each ID in the columns."""
+    template = device("?" * len(columns), health)
+    step = len(template)
+    first = template.index(b"?")
+    records = bytearray(template * len(columns[0]))
+    for place, characters in enumerate(columns, start=first):
+        records[place::step] = characters
+    return records
+
+
+def device_size(id_length: int, health: bytes, numa: int | None = None) -> int:
+    """Return the length of `device` for an ID of that length."""
+    return len(device("?" * id_length, health, numa))
+
+
+def read_devices(payload: bytes) -> Iterator[tuple[str, str]]:
+    """Yield (ID, health) of each device in a ListAndWatchResponse."""
+    for number, record in _fields(payload):
+        if number == 1:
+            fields = dict(_fields(record))
+            yield fields.get(1, b"").decode(), fields.get(2, b"").decode()
+
+
+def allocate_request(containers: Iterable[Iterable[str]]) -> bytes:
+    """Return an AllocateRequest for the device IDs of each container."""
+    return b"".join(
+        _field(1, b"".join(_field(1, device_id.encode()) for device_id in device_ids))
+        for device_ids in containers
+    )
+
+
+def read_allocate_request(payload: bytes) -> list[list[str]]:
+    """Return the device IDs of each container request in an AllocateRequest."""
+    return [_read_ids(container) for number, container in _fields(payload) if number == 1]
+
+
+def read_pod_resources(payload: bytes) -> Iterator[tuple[str, str, str, dict[str, list[str]]]]:
+    """Yield namespace, pod, container and its device IDs by resource of a ListPodResourcesResponse.
+
+    The kubelet writes one record for each device, a quarter of a million on a full node.
+    """
+    for number, pod in _fields(payload):
+        if number != 1:
+            continue
+        containers = [value for field, value in _fields(pod) if field == 3]
+        texts = {field: value.decode() for field, value in _fields(pod) if field in (1, 2)}
+        for container in containers:
+            name = ""
+            devices: dict[str, list[str]] = {}
+            for field, value in _fields(container):
+                if field == 1:
+                    name = value.decode()
+                elif field == 2:
+                    inner = list(_fields(value))
+                    resource = next((v.decode() for n, v in inner if n == 1), "")
+                    devices.setdefault(resource, []).extend(v.decode() for n, v in inner if n == 2)
+            yield texts.get(2, ""), texts.get(1, ""), name, devices
+
+
+def _read_ids(container: bytes) -> list[str]:
+    """Return the strings of field 1."""
+    if _is_evenly_spaced(container):
+        # A pod may hold 80,000 units: IDs of one length are cut out at even distances.
+        text, step = container.decode("ascii"), 2 + container[1]
+        return [text[start + 2 : start + step] for start in range(0, len(text), step)]
+    return [value.decode() for number, value in _fields(container) if number == 1]
+
+
+def _is_evenly_spaced(container: bytes) -> bool:
+    """Tell whether it is nothing but fields 1, all of one length, in ASCII."""
+    if len(container) < 2 or not container.isascii():
+        return False
+    count, rest = divmod(len(container), 2 + container[1])
+    keys, lengths = container[:: 2 + container[1]], container[1 :: 2 + container[1]]
+    return not rest and keys == b"\x0a" * count and lengths == container[1:2] * count
+
+
+def _field(number: int, value: bytes) -> bytes:
+    return _varint(number << 3 | _BYTES) + _varint(len(value)) + value
+
+
+@lru_cache(maxsize=256)
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield number and value of each length-delimited field; pass over the others."""
+    position, end = 0, len(data)
+    while position < end:
+        key = data[position]
+        position += 1
+        if key > 0x7F:
+            key, position = _read_varint(data, position - 1)
+        kind = key & 7
+        if kind == _BYTES:
+            length = data[position]
+            position += 1
+            if length > 0x7F:
+                length, position = _read_varint(data, position - 1)
+            stop = position + length
+            if stop > end:
+                raise ValueError("truncated message")
+            yield key >> 3, data[position:stop]
+            position = stop
+        elif kind == _VARINT:
+            _, position = _read_varint(data, position)
+        elif kind in (_FIXED32, _FIXED64):
+            position += 4 if kind == _FIXED32 else 8
+        else:
+            raise ValueError(f"field {key >> 3} has wire type {kind}")
+    if position > end:
+        raise ValueError("truncated message")
+
+
+def _read_varint(data: bytes, position: int) -> tuple[int, int]:
+    value = shift = 0
+    while shift < 64:
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+        shift += 7
+    raise ValueError("a varint of more than 10 bytes")

@@ -1,0 +1,1 @@
+"""The one truth: cards, devices, resources, faults, and what holds now."""

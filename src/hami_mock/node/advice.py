@@ -1,0 +1,55 @@
+"""What is legal but unwise about a resource, with the numbers."""
+
+import re
+
+from hami_mock.kubelet.limits import LARGEST_POD, Version, dear, restart_seconds
+from hami_mock.node.resources import Resource
+from hami_mock.node.sizing import Node
+from hami_mock.vendors import Role
+
+# What has less than this share of a node's devices isn't what makes them too many.
+_LARGE_SHARE = 0.1
+
+_LABEL = "[a-z0-9]([a-z0-9-]*[a-z0-9])?"
+_QUALIFIED_NAME = re.compile(
+    rf"{_LABEL}([.]{_LABEL})*/[A-Za-z0-9]([A-Za-z0-9._-]{{0,61}}[A-Za-z0-9])?"
+)
+
+
+def warnings(resource: Resource, node: Node, kubelet_version: Version | None) -> list[str]:
+    """Return a sentence for each thing about a resource that its user may regret."""
+    found = []
+    if not _is_extended_resource(resource.name):
+        found.append(
+            f"the kubelet will refuse the name {resource.name!r} ({resource.source}): it must be "
+            "like example.com/gpu, not under kubernetes.io and not starting with requests."
+        )
+    if dear(node.devices, kubelet_version) and resource.count > node.devices * _LARGE_SHARE:
+        version = ".".join(map(str, kubelet_version)) if kubelet_version else "1.36 or newer"
+        found.append(
+            f"{resource.count} of {node.devices} devices on a node are many for a kubelet "
+            f"{version}: the largest pod that can start holds {LARGEST_POD}, and a kubelet that "
+            "restarts with everything allocated is away for about "
+            f"{_duration(restart_seconds(node.devices))}{_remedy(resource, node)}"
+        )
+    return found
+
+
+def _remedy(resource: Resource, node: Node) -> str:
+    if resource.offer.role is not Role.MEMORY:
+        return ""
+    flag = f"--{resource.vendor.key}-memory-factor"
+    if any(each.hami for each in node.resources):
+        return f"; {flag}, and the same memoryFactor in HAMi's configuration, make coarser units"
+    return f"; {flag} auto makes coarser units"
+
+
+def _is_extended_resource(name: str) -> bool:
+    is_reserved = "kubernetes.io/" in name or name.startswith("requests.")
+    return _QUALIFIED_NAME.fullmatch(name) is not None and not is_reserved
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

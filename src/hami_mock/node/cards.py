@@ -1,0 +1,92 @@
+"""Settings → cards: the node's hardware, if it had any. Pure."""
+
+import hashlib
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from hami_mock.vendors import Identity, Vendor
+from hami_mock.vendors.catalog import Model
+
+# Any fixed namespace will do; a change of it would rename every card of every node.
+_NAMESPACE = uuid.UUID("5b1d3f0a-7c8e-4f52-9a36-1f6c2e0d4b87")
+
+
+@dataclass(frozen=True)
+class CardGroup:
+    """Cards of one model, side by side on a node.
+
+    `numa` has the NUMA node of each card (None: not said), `links` sets of card positions in this
+    group that are linked to each other (NVLink and its like).
+    """
+
+    model: Model
+    memory: int
+    numa: tuple[int | None, ...]
+    links: tuple[frozenset[int], ...] = ()
+
+    @property
+    def cards(self) -> int:
+        """How many cards the group has."""
+        return len(self.numa)
+
+
+@dataclass(frozen=True)
+class Card:
+    """One card. Its UUID is its name everywhere; its index counts within its vendor."""
+
+    vendor: Vendor
+    index: int
+    uuid: str
+    model: Model
+    memory: int
+    numa: int | None
+    link: str | None
+
+    @property
+    def name(self) -> str:
+        """What people call it: nvidia/0."""
+        return f"{self.vendor.key}/{self.index}"
+
+    @property
+    def visible_as(self) -> str:
+        """What the vendor's visible-devices variable calls this card."""
+        return self.uuid if self.vendor.identity is Identity.UUID else str(self.index)
+
+
+def make_cards(node_name: str, vendor: Vendor, groups: Iterable[CardGroup]) -> tuple[Card, ...]:
+    """Return a vendor's cards on a node, numbered through all of its groups."""
+    cards: list[Card] = []
+    for number, group in enumerate(groups):
+        for position, numa in enumerate(group.numa):
+            index = len(cards)
+            cards.append(
+                Card(
+                    vendor=vendor,
+                    index=index,
+                    uuid=card_uuid(node_name, vendor, index),
+                    model=group.model,
+                    memory=group.memory,
+                    numa=numa,
+                    link=_link(number, position, group.links),
+                )
+            )
+    return tuple(cards)
+
+
+def card_uuid(node_name: str, vendor: Vendor, index: int) -> str:
+    """Return the UUID of a card: the same for the same node, vendor and index, for ever."""
+    name = f"{node_name}/{vendor.key}/{index}"
+    digest = hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest().upper()
+    return vendor.uuid_format.format(
+        uuid=uuid.uuid5(_NAMESPACE, name),
+        # Ascend's tools name a chip by its die: five words of 32 bits.
+        die_id="-".join(digest[word : word + 8] for word in range(0, 40, 8)),
+    )
+
+
+def _link(group: int, position: int, links: tuple[frozenset[int], ...]) -> str | None:
+    for number, positions in enumerate(links):
+        if position in positions:
+            return f"{group}.{number}"
+    return None

@@ -1,0 +1,108 @@
+"""Cards → resources: what the kubelet gets to see. Pure.
+
+A resource counts slots (a card sliced into shares that whole containers take) or units (a MiB of
+memory, a percent of compute). Both kinds of devices belong to a card, and health is the card's.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hami_mock.errors import UnhealthyDevice, UnknownDevice
+from hami_mock.kubelet import wire
+from hami_mock.node.cards import Card
+from hami_mock.node.devices import Devices
+from hami_mock.vendors import Offer, Role, Vendor
+
+if TYPE_CHECKING:
+    # What HAMi's scheduler knows takes long to load, and few agents need it.
+    from hami_mock.node.hami_side import HamiSide
+
+Uuids = Collection[str]
+"""UUIDs of cards."""
+
+
+@dataclass(frozen=True)
+class Resource:
+    """One extended resource of the node.
+
+    `factor` is how much of the thing one device stands for (MiB of memory; 1 for all else), and
+    `source` the option that gave the name, for messages. `hami` is what HAMi's scheduler sees of
+    it; None: nothing.
+    """
+
+    name: str
+    source: str
+    offer: Offer
+    vendor: Vendor
+    cards: tuple[Card, ...]
+    devices: Devices
+    factor: int = 1
+    hami: "HamiSide | None" = None
+
+    @property
+    def count(self) -> int:
+        """How many devices there are."""
+        return sum(self.devices.counts.values())
+
+    @property
+    def has_slots(self) -> bool:
+        """Whether the devices are slots of cards; else they are units."""
+        return self.offer.role is Role.SLOTS
+
+    @property
+    def unit(self) -> str:
+        """What one device stands for, in words."""
+        match self.offer.role:
+            case Role.SLOTS:
+                return "slot"
+            case Role.MEMORY:
+                return f"{self.factor} MiB"
+            case Role.CORES | Role.PERCENTAGE:
+                return "1 %" if self.offer.per_card == 100 else "1 core"
+
+    def list_size(
+        self, unhealthy: Uuids = (), word: bytes = wire.UNHEALTHY, lost: Uuids = ()
+    ) -> int:
+        """Return the bytes of the list message, with one word for all unhealthy devices."""
+        listed = sum(
+            self.devices.size(card, word if card.uuid in unhealthy else wire.HEALTHY)
+            for card in self.cards
+            if card.uuid not in lost
+        )
+        return listed + sum(self.devices.retired_size(uuid, word) for uuid in self.devices.retired)
+
+    def encode_list(self, unhealthy: Uuids = (), lost: Uuids = ()) -> bytes:
+        """Return the ListAndWatchResponse of all devices but those of lost cards.
+
+        The word "Unhealthy" is longer than "Healthy" and could push a full list over the limit, so
+        there a word of the same length stands in: the kubelet takes any but "Healthy" as unhealthy.
+        """
+        fits = self.list_size(unhealthy, lost=lost) <= wire.MESSAGE_LIMIT
+        word = wire.UNHEALTHY if fits else wire.UNKNOWN
+        pieces = [
+            piece
+            for card in self.cards
+            if card.uuid not in lost
+            for piece in self.devices.encode(card, word if card.uuid in unhealthy else wire.HEALTHY)
+        ]
+        for uuid in self.devices.retired:
+            pieces += self.devices.encode_retired(uuid, word)
+        return b"".join(pieces)
+
+    def cards_of(self, device_ids: Collection[str], unhealthy: Uuids = ()) -> tuple[Card, ...]:
+        """Return the cards that the devices are on, each once, by index.
+
+        Raises UnknownDevice or UnhealthyDevice for the first ID that can't be given.
+        """
+        cards = {card.uuid: card for card in self.cards}
+        has_retired = bool(self.devices.retired)
+        found: set[str] = set()
+        for device_id in device_ids:
+            uuid = self.devices.card_of(device_id)
+            if uuid is None:
+                raise UnknownDevice(self.name, device_id)
+            if uuid in unhealthy or (has_retired and self.devices.is_retired(device_id)):
+                raise UnhealthyDevice(self.name, device_id, uuid)
+            found.add(uuid)
+        return tuple(card for uuid, card in cards.items() if uuid in found)

@@ -1,0 +1,169 @@
+"""NodeState: what is true of the node now, and who is told when it changes."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Set
+
+import anyio
+
+from hami_mock.node.cards import Card
+from hami_mock.node.events import EventLog, Kind
+from hami_mock.node.fault import CARD_EFFECTS, Call, Effect, Fault
+from hami_mock.node.resources import Resource
+from hami_mock.node.sizing import Node
+from hami_mock.node.xid import APPLICATION_ERRORS, describe
+
+_BEGAN = {
+    Effect.UNHEALTHY: Kind.CARD_FAILED,
+    Effect.LOST: Kind.CARD_LOST,
+    Effect.DEGRADED: Kind.CARD_DEGRADED,
+}
+_ENDED = {
+    Effect.UNHEALTHY: Kind.CARD_RECOVERED,
+    Effect.LOST: Kind.CARD_RETURNED,
+    Effect.DEGRADED: Kind.CARD_RESTORED,
+}
+
+
+class NodeState:
+    """The node and what is wrong with it. Whoever shows a part of it waits for `next_change`.
+
+    A card is unhealthy, lost or degraded for as long as any fault says so: faults may overlap, and
+    the end of one doesn't mend what another broke.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        events: EventLog | None = None,
+        ignored_xids: Set[int] = APPLICATION_ERRORS,
+    ) -> None:
+        self.node = node
+        self.events = events or EventLog()
+        self.ignored_xids = ignored_xids
+        self.faults: tuple[Fault, ...] = ()
+        self.xids: Counter[tuple[str, int]] = Counter()
+        """How often each card had each Xid, by the card's UUID."""
+        self.drops: Counter[str] = Counter()
+        """How often each resource's list streams were dropped on command."""
+        self._changed = anyio.Event()
+        self._look()
+
+    def strike(self, *faults: Fault) -> None:
+        """Let faults begin, all at once."""
+        self.faults += faults
+        for fault in faults:
+            for target in sorted(fault.targets):
+                kind = _BEGAN.get(fault.effect, Kind.FAULT_BEGAN)
+                self.events.add(kind, self._subject(target), fault.text)
+        self._tell()
+
+    def lift(self, *faults: Fault) -> None:
+        """Let faults end, all at once; one that has ended already is passed over."""
+        ending = [fault for fault in self.faults if fault in faults]
+        self.faults = tuple(fault for fault in self.faults if fault not in faults)
+        for fault in ending:
+            for target in sorted(fault.targets):
+                self._tell_end(fault, target)
+        self._tell()
+
+    def lift_from(self, targets: Set[str], effects: Set[Effect] = frozenset(Effect)) -> None:
+        """Let all faults of these effects end for some of their targets."""
+        touched = [f for f in self.faults if f.effect in effects and f.targets & targets]
+        rest = [
+            Fault(f.effect, f.targets - targets, f.reason, f.call, f.seconds)
+            for f in touched
+            if f.targets - targets
+        ]
+        self.faults = (*(f for f in self.faults if f not in touched), *rest)
+        for fault in touched:
+            for target in sorted(fault.targets & targets):
+                self._tell_end(fault, target)
+        self._tell()
+
+    def count_xid(self, cards: Iterable[Card], xid: int) -> None:
+        """Count a Xid that does a card no harm."""
+        for card in cards:
+            self.xids[card.uuid, xid] += 1
+            harm = "an application's error" if xid in self.ignored_xids else "the card is unhealthy"
+            self.events.add(Kind.XID, card.name, f"{describe(xid)}: {harm}")
+
+    def drop_streams(self, resources: Iterable[Resource], reason: str = "") -> None:
+        """Let the list streams of resources break off; their plugins register again."""
+        for resource in resources:
+            self.drops[resource.name] += 1
+            self.events.add(Kind.STREAMS_DROPPED, resource.name, reason or "on command")
+        self._tell()
+
+    def change(self, node: Node) -> None:
+        """Take another configuration of the node; faults of what is gone go with it."""
+        self.node = node
+        here = {card.uuid for card in node.cards} | {resource.name for resource in node.resources}
+        self.faults = tuple(
+            Fault(f.effect, f.targets & here, f.reason, f.call, f.seconds)
+            if f.targets - here
+            else f
+            for f in self.faults
+            if f.targets & here
+        )
+        self._tell()
+
+    def current(self, resource: Resource) -> Resource:
+        """Return a resource as it is now: a change of the configuration may have replaced it."""
+        return self.resources[resource.name] if self.offers(resource) else resource
+
+    def offers(self, resource: Resource) -> bool:
+        """Tell whether the node still has a resource; its name alone may be another one's now."""
+        now = self.resources.get(resource.name)
+        return now is not None and now.offer == resource.offer
+
+    def has(self, target: str, effect: Effect) -> bool:
+        """Tell whether a card or a resource has a fault of that effect."""
+        return any(f.effect is effect and target in f.targets for f in self.faults)
+
+    def faults_of(self, target: str, call: Call | None = None) -> list[Fault]:
+        """Return the faults of a card or a resource, on one call or on none."""
+        return [f for f in self.faults if target in f.targets and f.call is call]
+
+    def next_change(self) -> anyio.Event:
+        """Return an event that is set at the next change.
+
+        Take it before looking at the state, so that no change falls between look and wait.
+        """
+        return self._changed
+
+    async def wait_until(self, condition: Callable[[], bool]) -> None:
+        """Wait until a condition on the state holds."""
+        while True:
+            change = self.next_change()
+            if condition():
+                return
+            await change.wait()
+
+    def _tell_end(self, fault: Fault, target: str) -> None:
+        still = [f.text for f in self.faults if f.effect is fault.effect and target in f.targets]
+        if fault.effect not in CARD_EFFECTS or still:
+            message = fault.text + ((still and f"; still {', '.join(still)}") or "")
+            self.events.add(Kind.FAULT_ENDED, self._subject(target), message)
+        else:
+            self.events.add(_ENDED[fault.effect], self._subject(target), f"no longer {fault.text}")
+
+    def _subject(self, target: str) -> str:
+        card = self.cards.get(target)
+        return card.name if card else target
+
+    def _look(self) -> None:
+        """Work out what is asked for often."""
+        self.cards = {card.uuid: card for card in self.node.cards}
+        self.resources = {resource.name: resource for resource in self.node.resources}
+        self.unhealthy = self._having(Effect.UNHEALTHY)
+        self.lost = self._having(Effect.LOST)
+        self.degraded = self._having(Effect.DEGRADED)
+
+    def _having(self, effect: Effect) -> frozenset[str]:
+        sets = (fault.targets for fault in self.faults if fault.effect is effect)
+        return frozenset[str]().union(*sets)
+
+    def _tell(self) -> None:
+        self._look()
+        self._changed.set()
+        self._changed = anyio.Event()

@@ -1,0 +1,200 @@
+"""Units as devices: numbers that stay what they are while cards grow, shrink, come and go. Pure."""
+
+import sys
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+
+from hami_mock.kubelet import wire
+from hami_mock.kubelet.unit_ids import Numbers, UnitIds
+from hami_mock.node.cards import Card
+
+
+class UnitDevices:
+    """Numbered units. A number belongs to a card for as long as the card has it.
+
+    They have no NUMA node: the kubelet's search for the best NUMA placement of tens of thousands
+    of devices takes minutes.
+    """
+
+    def __init__(
+        self,
+        ids: UnitIds,
+        numbers: Mapping[str, Numbers],
+        retired: Mapping[str, Numbers] | None = None,
+    ) -> None:
+        self._ids = ids
+        self.numbers = dict(numbers)
+        """The numbers of each card's units, by UUID."""
+        self._retired = {uuid: runs for uuid, runs in (retired or {}).items() if runs}
+        owned = [
+            (run.start, run.stop, uuid, is_retired)
+            for of, is_retired in ((self.numbers, False), (self._retired, True))
+            for uuid, runs in of.items()
+            for run in runs
+        ]
+        self._owned = sorted(owned)
+        self._starts = [start for start, *_ in self._owned]
+
+    @property
+    def heads(self) -> str:
+        """What the IDs begin with: whose units they are."""
+        return self._ids.heads
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether the units are numbered through from the first card to the last."""
+        first = 0
+        for uuid, count in self.counts.items():
+            if self.numbers[uuid] != ((range(first, first + count),) if count else ()):
+                return False
+            first += count
+        return True
+
+    @classmethod
+    def make(cls, ids: UnitIds, per_card: Mapping[Card, int]) -> "UnitDevices":
+        """Number the units of cards through from the first card to the last."""
+        return cls(ids, {}).resized(per_card)
+
+    def resized(self, per_card: Mapping[Card, int]) -> "UnitDevices":
+        """Return the units of other cards, or more or fewer of them.
+
+        A unit that stays keeps its number and its card. What is cut off, the newest first, is
+        retired; it is the first to come back if the card grows again.
+        """
+        counts = {card.uuid: count for card, count in per_card.items()}
+        numbers: dict[str, Numbers] = dict.fromkeys(counts, ())
+        retired: dict[str, Numbers] = {}
+        for uuid in {**self.numbers, **self._retired}:
+            own = [*self.numbers.get(uuid, ()), *self._retired.get(uuid, ())]
+            kept, cut = _cut(own, counts.get(uuid, 0))
+            if uuid in counts:
+                numbers[uuid] = kept
+            retired[uuid] = _joined(cut)
+        free = _gaps([run for runs in (*numbers.values(), *retired.values()) for run in runs])
+        for uuid, count in counts.items():
+            own = list(numbers[uuid])
+            missing = count - sum(map(len, own))
+            while missing:
+                gap = next(free)
+                taken, rest = gap[:missing], gap[missing:]
+                own.append(taken)
+                missing -= len(taken)
+                free = chain([rest], free) if rest else free
+            numbers[uuid] = _joined(own)
+        return UnitDevices(self._ids, numbers, retired)
+
+    @property
+    def key(self) -> object:
+        """Equal for units that make the same list."""
+        return self.heads, self.numbers, self._retired
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many units each card has."""
+        return {uuid: sum(map(len, runs)) for uuid, runs in self.numbers.items()}
+
+    @property
+    def retired(self) -> dict[str, int]:
+        """How many retired units each card has."""
+        return {uuid: sum(map(len, runs)) for uuid, runs in self._retired.items()}
+
+    def size(self, card: Card, health: bytes) -> int:
+        """Return the bytes that the card's units take in a list."""
+        return self._size(self.numbers[card.uuid], health)
+
+    def encode(self, card: Card, health: bytes) -> Iterator[bytearray]:
+        """Yield the card's units as they stand in a list, a piece for each length of IDs."""
+        return self._encode(self.numbers[card.uuid], health)
+
+    def retired_size(self, uuid: str, health: bytes) -> int:
+        """Return the bytes that a card's retired units take in a list."""
+        return self._size(self._retired.get(uuid, ()), health)
+
+    def encode_retired(self, uuid: str, health: bytes) -> Iterator[bytearray]:
+        """Yield a card's retired units as they stand in a list."""
+        return self._encode(self._retired.get(uuid, ()), health)
+
+    def ids(self, card: Card) -> Iterator[str]:
+        """Yield the IDs of the card's units."""
+        for number in chain(*self.numbers[card.uuid]):
+            yield self._ids.encode(number)
+
+    def card_of(self, device_id: str) -> str | None:
+        """Return the card of a unit."""
+        owner = self._owner(device_id)
+        return owner[0] if owner else None
+
+    def is_retired(self, device_id: str) -> bool:
+        """Tell whether a unit is retired."""
+        owner = self._owner(device_id)
+        return owner is not None and owner[1]
+
+    def keep_retired(self, held: Collection[str]) -> "UnitDevices":
+        """Return the same units, with only those retired that are held."""
+        numbers: dict[str, list[int]] = {}
+        for device_id in held if self._retired else ():
+            owner = self._owner(device_id)
+            if owner and owner[1]:
+                number = self._ids.decode(device_id)
+                assert number is not None
+                numbers.setdefault(owner[0], []).append(number)
+        retired = {uuid: _runs(sorted(set(own))) for uuid, own in numbers.items()}
+        return UnitDevices(self._ids, self.numbers, retired)
+
+    def _owner(self, device_id: str) -> tuple[str, bool] | None:
+        number = self._ids.decode(device_id)
+        place = bisect_right(self._starts, number) - 1 if number is not None else -1
+        if number is None or place < 0:
+            return None
+        _, stop, uuid, is_retired = self._owned[place]
+        return (uuid, is_retired) if number < stop else None
+
+    def _size(self, numbers: Numbers, health: bytes) -> int:
+        lengths = self._ids.lengths(numbers)
+        return sum(many * wire.device_size(length, health) for length, many in lengths)
+
+    def _encode(self, numbers: Numbers, health: bytes) -> Iterator[bytearray]:
+        for columns in self._ids.columns(numbers):
+            yield wire.devices(columns, health)
+
+
+def _cut(runs: Iterable[range], count: int) -> tuple[Numbers, Numbers]:
+    """Return the first so many numbers of runs, and the others."""
+    kept: list[range] = []
+    cut: list[range] = []
+    for run in runs:
+        kept += [run[:count]] if run[:count] else []
+        cut += [run[count:]] if run[count:] else []
+        count -= min(count, len(run))
+    return tuple(kept), tuple(cut)
+
+
+def _gaps(taken: Iterable[range]) -> Iterator[range]:
+    """Yield the runs of numbers that are in none of these, from 0 on without end."""
+    position = 0
+    for run in sorted(taken, key=lambda run: run.start):
+        if position < run.start:
+            yield range(position, run.start)
+        position = run.stop
+    yield range(position, sys.maxsize)
+
+
+def _joined(runs: Iterable[range]) -> Numbers:
+    """Return the runs in the same order, with those as one that adjoin."""
+    joined: list[range] = []
+    for run in runs:
+        if joined and joined[-1].stop == run.start:
+            joined[-1] = range(joined[-1].start, run.stop)
+        else:
+            joined.append(run)
+    return tuple(joined)
+
+
+def _runs(numbers: Sequence[int]) -> Numbers:
+    """Return ascending numbers as runs."""
+    starts = [n for i, n in enumerate(numbers) if not i or numbers[i - 1] != n - 1]
+    stops = [
+        n + 1 for i, n in enumerate(numbers) if i + 1 == len(numbers) or numbers[i + 1] != n + 1
+    ]
+    return tuple(range(start, stop) for start, stop in zip(starts, stops, strict=True))

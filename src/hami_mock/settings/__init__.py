@@ -1,0 +1,1 @@
+"""What the user said: options, layers, files."""

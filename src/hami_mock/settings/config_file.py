@@ -1,0 +1,133 @@
+"""The YAML file → flat options, each with the place where it stands.
+
+A key is an option's name. A mapping joins its keys with a dash, so that these two say the same::
+
+    nvidia-cards: 8
+    nvidia: {cards: 8}
+
+`nodes` is a list of sections, each with `match` (a glob or a list of them, for the node's name) and
+the options of the nodes that match. The first section that matches counts, over the rest of the
+file.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from hami_mock.errors import UsageError
+from hami_mock.settings.layers import Entry
+
+_DEEPEST = 5
+
+Entries = dict[str, Entry]
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """The options of the nodes whose name matches one of the globs."""
+
+    globs: tuple[str, ...]
+    entries: Entries
+
+    def matches(self, node_name: str) -> bool:
+        """Tell whether the section is for that node."""
+        return any(fnmatchcase(node_name, glob) for glob in self.globs)
+
+
+@dataclass(frozen=True)
+class ConfigFile:
+    """A file that has been read: what holds for all nodes, and the sections."""
+
+    entries: Entries = field(default_factory=dict)
+    sections: tuple[Section, ...] = ()
+
+    def section_of(self, node_name: str) -> Section | None:
+        """Return the first section that is for that node."""
+        return next((s for s in self.sections if s.matches(node_name)), None)
+
+
+def read_text(option: str, path: str) -> str:
+    """Return the text of a file that an option names. Raises UsageError."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise UsageError(f"--{option}: can't read {path!r}: {reason}") from error
+
+
+def read(path: str) -> ConfigFile:
+    """Read a file. Raises UsageError with all that is wrong with its form."""
+    text = read_text("config", path)
+    # Here, because most agents have no file, and the parser takes longer to load than the flags.
+    from hami_mock.kit import strict_yaml
+
+    try:
+        document = strict_yaml.load(text)
+    except ValueError as error:
+        raise UsageError(f"{path}: not valid YAML: {error}") from error
+    if document is None:
+        return ConfigFile()
+    if not isinstance(document, dict):
+        raise UsageError(f"{path}: the file must be a mapping of options, not {_name(document)}")
+    reader = _Reader(path)
+    sections = reader.sections(document.pop("nodes", None))
+    entries = reader.flatten(document)
+    if reader.problems:
+        raise UsageError(reader.problems)
+    return ConfigFile(entries, sections)
+
+
+class _Reader:
+    """Collects what is wrong on the way, so that the user hears of all at once."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.problems: list[str] = []
+
+    def sections(self, nodes: Any) -> tuple[Section, ...]:
+        if nodes is None:
+            return ()
+        if not isinstance(nodes, list):
+            self._say("nodes", f"must be a list of sections, not {_name(nodes)}")
+            return ()
+        found = [self._section(f"nodes[{i}]", node) for i, node in enumerate(nodes)]
+        return tuple(section for section in found if section is not None)
+
+    def flatten(self, mapping: Mapping[Any, Any], prefix: str = "", place: str = "") -> Entries:
+        entries: Entries = {}
+        for key, value in mapping.items():
+            here = f"{place}.{key}" if place else str(key)
+            if here.count(".") > _DEEPEST:
+                self._say(here, "is nested too deeply: no option is")
+                continue
+            name = prefix + str(key).replace("_", "-")
+            inner = (
+                self.flatten(value, f"{name}-", here)
+                if isinstance(value, dict)
+                else {name: Entry(value, here)}
+            )
+            for twice in entries.keys() & inner.keys():
+                self._say(inner[twice].place, f"says the same as {entries[twice].place}: keep one")
+            entries |= inner
+        return entries
+
+    def _section(self, place: str, node: Any) -> Section | None:
+        if not isinstance(node, dict) or "match" not in node:
+            self._say(place, "must be a mapping with the key match, a glob for node names")
+            return None
+        globs = node["match"]
+        globs = globs if isinstance(globs, list) else [globs]
+        if not globs or not all(isinstance(glob, str) and glob for glob in globs):
+            self._say(f"{place}.match", f"{globs!r} must be a glob or a list of globs")
+            return None
+        options = {key: value for key, value in node.items() if key != "match"}
+        return Section(tuple(globs), self.flatten(options, place=place))
+
+    def _say(self, place: str, problem: str) -> None:
+        self.problems.append(f"{self.path}: {place}: {problem}")
+
+
+def _name(value: object) -> str:
+    return "a list" if isinstance(value, list) else repr(value)

@@ -1,0 +1,1 @@
+"""HAMi's own configuration files."""

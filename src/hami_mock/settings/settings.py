@@ -1,0 +1,201 @@
+"""Flags, environment and file → frozen Settings, or every mistake in them at once."""
+
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hami_mock.errors import UsageError
+from hami_mock.kubelet.limits import Version, parse_version
+from hami_mock.settings.card_groups import card_groups
+from hami_mock.settings.config_file import ConfigFile, Section, read
+from hami_mock.settings.layers import (
+    Entry,
+    Layer,
+    Merged,
+    environment_layer,
+    file_layer,
+    flag_layer,
+    not_allowed,
+    override_layer,
+    strongest,
+)
+from hami_mock.settings.vendor_settings import Hami, Named, VendorSettings, vendor_settings
+from hami_mock.vendors import VENDORS
+
+if TYPE_CHECKING:
+    from hami_mock.settings.device_config_layer import DeviceFile
+
+_DeviceFiles = dict[str, "DeviceFile | None"]
+"""Files that have been read, by path; None for one that couldn't be."""
+
+# Linux takes 107 bytes for the path of a unix socket; the longest of our names needs 48 of them.
+LONGEST_SOCKET_DIR = 107 - len("/") - 48
+
+__all__ = ["Named", "Settings", "VendorSettings", "load"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All that the user decided."""
+
+    node_name: str
+    socket_dir: str
+    http_listen: str
+    log_level: str
+    log_format: str
+    config: str
+    control_socket: str
+    pod_resources_socket: str
+    kubernetes_events: bool
+    hami: bool
+    hami_keep_annotations: bool
+    source: str
+    device_config_file: str
+    scenario: str
+    seed: int | None
+    ignored_xids: frozenset[int]
+    kubelet_version: Version | None
+    vendors: tuple[VendorSettings, ...]
+
+    @property
+    def is_companion(self) -> bool:
+        """Whether the cards are those of a real plugin of HAMi's."""
+        return self.source == "hami"
+
+    @property
+    def needs_cluster(self) -> bool:
+        """Whether the agent has something to do with the API server while it runs."""
+        return self.hami or self.is_companion or self.kubernetes_events
+
+
+def load(flags: Mapping[str, str], overrides: Mapping[str, str] | None = None) -> Settings:
+    """Make the settings from flags (name → value), os.environ and the file that these name.
+
+    `overrides` are stronger than all: what was set while the agent ran.
+
+    Raises UsageError with one line for each mistake, in whichever source it is.
+    """
+    problems: list[str] = []
+    strong = [
+        environment_layer(os.environ, problems),
+        flag_layer(flags, problems),
+        override_layer(overrides or {}, problems),
+    ]
+    path = str(strongest("config", strong) or "")
+    file = ConfigFile()
+    try:
+        file = read(path) if path else file
+    except UsageError as error:
+        problems += error.problems
+    weak = [_node_name_layer(), file_layer(path, file.entries, problems)]
+    node_name = str(strongest("node-name", [*weak, *strong]) or socket.gethostname())
+    chosen = file.section_of(node_name)
+    # Each is read once, and anew when the settings are loaded again.
+    device_files: _DeviceFiles = {}
+    layers = [*weak, *_special(path, chosen, problems), *strong]
+    settings = _settings(layers, node_name, device_files, problems)
+    # A mistake in the section of another node is one too: or this node would start where the next
+    # one won't.
+    for section in file.sections:
+        if section is not chosen:
+            layers = [*weak, *_special(path, section, problems), *strong]
+            _settings(layers, node_name, device_files, problems)
+    if problems:
+        raise UsageError(dict.fromkeys(problems))
+    return settings
+
+
+def _node_name_layer() -> Layer:
+    # What the manifests set from the pod's own node.
+    name = os.environ.get("NODE_NAME")
+    return {"node-name": Entry(name, "NODE_NAME")} if name else {}
+
+
+def _special(path: str, section: Section | None, problems: list[str]) -> list[Layer]:
+    return [file_layer(path, section.entries, problems, is_section=True)] if section else []
+
+
+def _settings(
+    layers: Sequence[Layer], node_name: str, device_files: _DeviceFiles, problems: list[str]
+) -> Settings:
+    device_file = _device_file(layers, device_files, problems)
+    if device_file is not None:
+        layers = [_device_layer(device_file, layers, node_name), *layers]
+    values = Merged(layers, problems)
+    hami = Hami(values["hami"], device_file)
+    vendors = tuple(vendor_settings(vendor, values, hami, problems) for vendor in VENDORS)
+    _check_names(vendors, problems)
+    _check_socket_dir(values, problems)
+    if values["hami"] and values["source"] == "hami":
+        problems.append(
+            f"{values.place('hami')}: an agent that is HAMi's node side can't be the companion of "
+            f"another one: leave out {values.place('source')} or this"
+        )
+    version = values["kubelet-version"]
+    return Settings(
+        node_name=node_name,
+        socket_dir=values["socket-dir"],
+        http_listen=values["http-listen"],
+        log_level=values["log-level"],
+        log_format=values["log-format"],
+        config=values["config"] or "",
+        control_socket=values["control-socket"],
+        pod_resources_socket=values["pod-resources-socket"],
+        kubernetes_events=values["kubernetes-events"],
+        hami=values["hami"],
+        hami_keep_annotations=values["hami-keep-annotations"],
+        source=values["source"],
+        device_config_file=values["device-config-file"] or "",
+        scenario=values["scenario"] or "",
+        seed=values["seed"],
+        ignored_xids=frozenset(int(xid) for xid in values["ignored-xids"].split(",") if xid),
+        kubelet_version=parse_version(version) if version else None,
+        vendors=vendors,
+    )
+
+
+def _device_file(
+    layers: Sequence[Layer], known: _DeviceFiles, problems: list[str]
+) -> "DeviceFile | None":
+    path = strongest("device-config-file", layers)
+    if not path or not isinstance(path, str):
+        return None  # what is no text is said to be wrong with the other values
+    if path not in known:
+        # Here, because few agents have such a file, and what reads it takes long to load.
+        from hami_mock.settings import device_config_layer
+
+        known[path] = None
+        try:
+            known[path] = device_config_layer.read(path)
+        except UsageError as error:
+            problems += error.problems
+    return known[path]
+
+
+def _device_layer(file: "DeviceFile", stronger: Sequence[Layer], node_name: str) -> Layer:
+    # Chips have names of their own, so which cards there are must be known first.
+    values = Merged(stronger, [])
+    groups = {vendor.key: card_groups(vendor, values, []) for vendor in VENDORS if vendor.has_chips}
+    return file.layer(node_name, {key: own[0].model for key, own in groups.items() if own})
+
+
+def _check_names(vendors: tuple[VendorSettings, ...], problems: list[str]) -> None:
+    taken: dict[str, str] = {}
+    for vendor in vendors:
+        for offer in vendor.offers if vendor.groups else ():
+            named = vendor.names[offer.role]
+            if named.name in taken:
+                problems.append(
+                    f"{named.source}: the resource name {named.name!r} is taken by "
+                    f"{taken[named.name]}: each resource needs a name of its own"
+                )
+            taken.setdefault(named.name, named.source)
+
+
+def _check_socket_dir(values: Merged, problems: list[str]) -> None:
+    folder = values["socket-dir"]
+    if len(os.fsencode(folder)) > LONGEST_SOCKET_DIR:
+        allowed = f"at most {LONGEST_SOCKET_DIR} bytes long, as paths of unix sockets are short"
+        problems.append(not_allowed(values.place("socket-dir"), folder, allowed))

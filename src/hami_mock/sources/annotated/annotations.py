@@ -1,0 +1,170 @@
+"""Cards from the annotations of HAMi's plugins, and what those plugins don't register. Pure."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from hami_mock import vendors
+from hami_mock.hami.errors import Malformed
+from hami_mock.hami.register import RegisteredDevice, decode
+from hami_mock.node.cards import Card
+from hami_mock.sources.annotated.hami_names import HamiNames
+from hami_mock.sources.annotated.node_object import NodeObject
+from hami_mock.sources.annotated.portion import Found, Portion
+from hami_mock.vendors.catalog import Model
+from hami_mock.vendors.hami_vendor import HamiVendor
+from hami_mock.vendors.vendor import Offer, Role, Vendor
+
+SOFT_SLICING = "hami-vnpu-core"
+"""A node's own word on whether HAMi's library slices its Ascend chips; else the configuration's."""
+
+_ILL = "HAMi's annotation says so"
+
+# Their cards are registered with AI cores, or compute units; pods ask for percent of them.
+_PERCENT_OF_CORES = (vendors.ASCEND.key, vendors.AMD.key)
+
+_Devices = tuple[RegisteredDevice, ...]
+
+
+@dataclass(frozen=True)
+class AnnotatedVendor:
+    """A vendor on a node, where the annotations of HAMi's plugins say which cards it has."""
+
+    node: NodeObject
+    names: HamiNames
+
+    @property
+    def vendor(self) -> Vendor:
+        """Whose cards they are."""
+        return self.names.settings.vendor
+
+    @property
+    def chips(self) -> list[HamiVendor]:
+        """The chips that there is an annotation for."""
+        return [
+            hami
+            for hami in self.names.chips
+            if hami.node.encoding and hami.node.register in self.node.annotations
+        ]
+
+    def read(self, found: Found) -> None:
+        """Add the vendor's cards and portions, or what is wrong, to what was found."""
+        if not self.chips:
+            self._miss(found)
+        usable = [hami for hami in self.chips if self._is_served(hami, found)]
+        known = [(hami, devices) for hami in usable if (devices := self._devices(hami, found))]
+        for hami, devices in known[:1]:
+            self._add(hami, devices, found)
+        for hami, _ in known[1:]:
+            # They would share the IDs of devices with the first.
+            found.reasons.append(
+                f"{hami.node.register}: left out: the cards of a vendor must be of one chip, and "
+                f"{known[0][0].node.register} is here too"
+            )
+
+    def _miss(self, found: Found) -> None:
+        """Say of each chip that somebody registers with the kubelet, but not for HAMi."""
+        for hami in self.names.chips:
+            count = self.names.count(hami)
+            if hami.node.encoding and self.node.capacity.get(count):
+                found.reasons.append(
+                    f"{hami.node.register}: there is no such annotation (yet), although the node "
+                    f"has {count}: HAMi's device plugin writes it, the vendor's own doesn't"
+                )
+
+    def _is_served(self, hami: HamiVendor, found: Found) -> bool:
+        """Tell whether somebody stands behind an annotation: plugins leave it when they go.
+
+        A node that never had the count resource is given the benefit of the doubt.
+        """
+        count = self.names.count(hami)
+        if self.node.capacity.get(count) != 0:
+            return True
+        found.reasons.append(
+            f"{hami.node.register}: passed over, because the node's capacity of {count} is 0: the "
+            "plugin that wrote it is gone"
+        )
+        return False
+
+    def _devices(self, hami: HamiVendor, found: Found) -> _Devices:
+        try:
+            # Of whatever encoding: an old plugin's too.
+            devices = decode(self.node.annotations[hami.node.register])
+            _check(devices)
+        except Malformed as error:
+            found.reasons.append(f"{hami.node.register}: {error}")
+            return ()
+        # The plugin writes them in another order each time.
+        return tuple(sorted(devices, key=lambda device: (device.index, device.id)))
+
+    def _add(self, hami: HamiVendor, devices: _Devices, found: Found) -> None:
+        cards = _cards(self.vendor, hami, devices)
+        found.cards += cards
+        found.registers.add(hami.node.register)
+        found.ill |= {device.id: _ILL for device in devices if not device.healthy}
+        for offer in self.vendor.offers:
+            if offer.role is Role.SLOTS:
+                continue  # the plugin that wrote the annotation registers it
+            named = self.names.named(offer, hami)
+            amounts = self._amounts(offer, devices)
+            if not named.name or amounts is None:
+                continue
+            if not any(amounts):
+                reason = f"{named.name}: left out: no card in {hami.node.register} has any"
+                found.reasons.append(reason)
+                continue
+            factor = self.names.memory_unit(offer, hami) if offer.role is Role.MEMORY else 1
+            found.portions.append(
+                Portion(named.name, named.source, offer, self.vendor, cards, amounts, factor)
+            )
+
+    def _amounts(self, offer: Offer, devices: _Devices) -> tuple[int, ...] | None:
+        """Return how much of a resource each card has; None if HAMi doesn't use it here."""
+        if offer.role is Role.MEMORY:
+            return tuple(device.memory for device in devices)
+        if offer.role is Role.CORES:
+            if self.vendor.key == vendors.ASCEND.key and not self._is_softly_sliced:
+                return None
+            if self.vendor.key not in _PERCENT_OF_CORES:
+                return tuple(device.cores for device in devices)
+        return (100,) * len(devices)
+
+    @property
+    def _is_softly_sliced(self) -> bool:
+        said = self.node.annotations.get(SOFT_SLICING)
+        if said is not None:
+            return said.strip().lower() in ("true", "t", "1")
+        return self.names.config is not None and self.names.config.ascend.hami_vnpu_core
+
+
+def _check(devices: _Devices) -> None:
+    ids = Counter(device.id for device in devices)
+    for i, device in enumerate(devices):
+        if not device.id or ids[device.id] > 1:
+            raise Malformed(f"device {i}: the ID {device.id!r} must be there, and only once")
+        if min(device.memory, device.cores) < 0:
+            raise Malformed(f"device {i} ({device.id}): memory and cores must not be negative")
+
+
+def _cards(vendor: Vendor, hami: HamiVendor, devices: _Devices) -> tuple[Card, ...]:
+    # The short colon form has no index.
+    are_numbered = len({device.index for device in devices}) == len(devices)
+    return tuple(
+        Card(
+            vendor=vendor,
+            index=device.index if are_numbered else position,
+            uuid=device.id,
+            model=Model(
+                name=device.type,
+                product=device.type,
+                memory=device.memory,
+                cores=device.cores,
+                family="",
+                power=0,
+                chip=hami.word if vendor.has_chips else "",
+            ),
+            memory=device.memory,
+            numa=device.numa,
+            link=None,
+        )
+        for position, device in enumerate(devices)
+    )

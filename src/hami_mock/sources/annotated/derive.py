@@ -1,0 +1,115 @@
+"""A Node of Kubernetes → the node that we offer: the pure half of the companion."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hami_mock.kubelet.limits import Version, parse_version
+from hami_mock.node.sizing import Node, Past
+from hami_mock.settings.hami_config.device_config import DeviceConfig
+from hami_mock.settings.settings import Settings
+from hami_mock.sources.annotated import counted
+from hami_mock.sources.annotated.annotations import SOFT_SLICING, AnnotatedVendor
+from hami_mock.sources.annotated.hami_names import HamiNames
+from hami_mock.sources.annotated.node_object import NodeObject, part, text
+from hami_mock.sources.annotated.offering import offer
+from hami_mock.sources.annotated.portion import Found
+
+
+@dataclass(frozen=True)
+class Before:
+    """What was there until now.
+
+    - past: the devices that pods may hold
+    - offered: the names of our own resources, which say nothing about cards
+    - registers: the annotations that cards were once read from
+    """
+
+    past: Past = field(default_factory=Past)
+    offered: Collection[str] = ()
+    registers: Collection[str] = ()
+
+
+@dataclass(frozen=True)
+class Derived:
+    """What to offer, which cards are ill and who says so, and what is missing or malformed.
+
+    `registers` are the annotations that cards were read from.
+    """
+
+    node: Node
+    ill: Mapping[str, str] = field(default_factory=dict, hash=False)
+    reasons: tuple[str, ...] = ()
+    registers: frozenset[str] = frozenset()
+
+
+_NOTHING = Before()
+
+
+def derive(
+    document: Mapping[str, Any],
+    settings: Settings,
+    before: Before = _NOTHING,
+    config: DeviceConfig | None = None,
+) -> Derived:
+    """Work out what to offer beside the real plugins of a node. Never raises: see `reasons`."""
+    node = replace(NodeObject.read(document), name=settings.node_name)
+    found = Found()
+    for vendor in settings.vendors:
+        annotated = AnnotatedVendor(node, HamiNames(vendor, config))
+        annotated.read(found)
+        if not annotated.chips:
+            counted.read(node, vendor, before.offered, found)
+    version = settings.kubelet_version or _version(document)
+    resources, left_out = offer(found.portions, before.past, version)
+    gone = [
+        f"{register}: the annotation is gone, and with it what was derived from its cards"
+        for register in sorted(before.registers)
+        if register not in node.annotations
+    ]
+    reasons = [*gone, *found.reasons, *left_out]
+    if not found.cards and not reasons:
+        reasons = [_nothing(settings)]
+    return Derived(
+        Node(settings.node_name, tuple(found.cards), tuple(resources)),
+        found.ill,
+        tuple(dict.fromkeys(reasons)),
+        frozenset(found.registers),
+    )
+
+
+def relevant(
+    document: Mapping[str, Any], settings: Settings, config: DeviceConfig | None = None
+) -> object:
+    """Return what of a Node decides; equal ones derive the same.
+
+    A node changes every few seconds, by its heartbeat and HAMi's handshakes.
+    """
+    node = NodeObject.read(document)
+    registers, counts, sources = {SOFT_SLICING}, set(), set()
+    for vendor in settings.vendors:
+        names = HamiNames(vendor, config)
+        registers |= {hami.node.register for hami in names.chips}
+        counts |= {names.count(hami) for hami in names.chips}
+        sources |= {source for _, source in counted.sources(vendor)}
+    return (
+        {name: value for name, value in node.annotations.items() if name in registers},
+        {name: node.capacity.get(name) for name in counts},
+        {name: node.allocatable.get(name) for name in sources},
+        _version(document),
+    )
+
+
+def _nothing(settings: Settings) -> str:
+    return (
+        f"node {settings.node_name} has neither an annotation with cards of any HAMi plugin (yet), "
+        "nor a resource that cards could be derived from"
+    )
+
+
+def _version(document: Mapping[str, Any]) -> Version | None:
+    told = text(part(part(document, "status"), "nodeInfo"), "kubeletVersion")
+    try:
+        return parse_version(told)
+    except ValueError:
+        return None  # counts as the newest

@@ -1,0 +1,71 @@
+"""What a change of the configuration changes, in words. Pure."""
+
+from collections.abc import Iterator
+
+from hami_mock.node.cards import Card
+from hami_mock.node.sizing import Node
+from hami_mock.settings.settings import Settings
+
+_AT_START_ONLY = (
+    "socket_dir",
+    "http_listen",
+    "log_format",
+    "control_socket",
+    "pod_resources_socket",
+    "kubernetes_events",
+    "hami",
+    "hami_keep_annotations",
+    "source",
+    "scenario",
+    "seed",
+)
+"""What an agent that runs can't change; it says so and goes on with the rest."""
+
+
+def changes(before: Node, after: Node) -> list[str]:
+    """Return a line for each card and each resource that differs."""
+    return [*_cards(before, after), *_resources(before, after)]
+
+
+def waiting(before: Settings, after: Settings) -> list[str]:
+    """Return a line for each setting that differs and takes effect only at the next start."""
+    return [
+        f"{name.replace('_', '-')}: takes effect at the next start"
+        for name in _AT_START_ONLY
+        if getattr(before, name) != getattr(after, name)
+    ]
+
+
+def _cards(before: Node, after: Node) -> Iterator[str]:
+    old, new = ({card.name: card for card in node.cards} for node in (before, after))
+    for name, card in old.items():
+        if name not in new:
+            yield f"{name}: gone ({card.model.name})"
+        elif new[name] != card:
+            yield f"{name}: {_card(card)} → {_card(new[name])}"
+    for name, card in new.items():
+        if name not in old:
+            yield f"{name}: new ({_card(card)})"
+
+
+def _card(card: Card) -> str:
+    parts = [card.model.name, f"{card.memory} MiB"]
+    parts += [f"NUMA {card.numa}"] if card.numa is not None else []
+    parts += [f"link {card.link}"] if card.link is not None else []
+    return " ".join(parts)
+
+
+def _resources(before: Node, after: Node) -> Iterator[str]:
+    old, new = ({r.name: r for r in node.resources} for node in (before, after))
+    for name, resource in old.items():
+        if name not in new:
+            yield f"{name}: gone ({resource.count})"
+            continue
+        changed = new[name]
+        if (changed.count, changed.unit) != (resource.count, resource.unit):
+            line = f"{name}: {resource.count} x {resource.unit} → {changed.count} x {changed.unit}"
+            retired = sum(changed.devices.retired.values())
+            yield line + (f", {retired} retired until no pod holds them" if retired else "")
+    for name, resource in new.items():
+        if name not in old:
+            yield f"{name}: new ({resource.count} x {resource.unit})"

@@ -1,0 +1,203 @@
+"""The configuration while the agent runs: read again, checked whole, applied as one step."""
+
+import logging
+import time
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from anyio.abc import TaskStatus
+
+from hami_mock.cluster import api
+from hami_mock.errors import UsageError
+from hami_mock.kit.concurrency import first_of
+from hami_mock.kit.folder_watch import FolderWatch
+from hami_mock.kubelet.limits import Version
+from hami_mock.kubelet.pod_resources import PodResources
+from hami_mock.node.events import Kind
+from hami_mock.node.sizing import Node, Past, lay_out
+from hami_mock.node.state import NodeState
+from hami_mock.settings.settings import Settings, load
+from hami_mock.sources import unit_record
+from hami_mock.sources.changes import changes, waiting
+
+if TYPE_CHECKING:
+    from hami_mock.sources.annotated.companion import Companion
+
+_SETTLE_SECONDS = 0.2
+"""A file is read when it has stayed the same for so long: somebody may still be writing it."""
+
+_FIXED = {
+    "node_name": "its cards are named after the node",
+    "config": "it follows the file that it was started with",
+    "hami": "all of its resources may have other names",
+    "source": "its cards would be other ones",
+}
+"""What can't change while the agent runs, and why."""
+
+_log = logging.getLogger(__name__)
+
+
+async def plan(settings: Settings, past: Past | None = None) -> tuple[Node, Version | None]:
+    """Return what the node will offer, and the kubelet's version if it could be learnt.
+
+    The API server is asked only if the answer decides something: `auto` without a version given.
+    """
+    version = settings.kubelet_version
+    is_needed = any(vendor.memory_factor is None for vendor in settings.vendors)
+    if version is None and is_needed and api.is_configured():
+        version = await api.kubelet_version(settings.node_name)
+    return lay_out(settings, version, past or Past()), version
+
+
+class Configuration:
+    """Where the settings come from, and what became of them."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        flags: Mapping[str, str],
+        state: NodeState,
+        pod_resources: PodResources,
+    ) -> None:
+        self.settings = settings
+        self.overrides: dict[str, str] = {}
+        """What was set while the agent ran; stronger than all else, until it ends."""
+        self.error: tuple[str, ...] = ()
+        """What is wrong with the newest configuration; empty if it is in force."""
+        self.changed: float | None = None
+        self._flags = flags
+        self._state = state
+        self._pod_resources = pod_resources
+        self._one_at_a_time = anyio.Lock()
+        self.companion: Companion | None = None
+        """Who decides which cards there are, if that isn't the configuration."""
+        self._files = [Path(f) for f in (settings.config, settings.device_config_file) if f]
+        self._seen = self._content()
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Follow the files, if there are any, until cancelled.
+
+        A ConfigMap's file is a link into a folder that is swapped: the content is what counts.
+        """
+        task_status.started()
+        if not self._files:
+            return
+        folders = [
+            FolderWatch(path, with_writes=True)
+            for path in dict.fromkeys(file.parent for file in self._files)
+        ]
+
+        def has_changed() -> bool:
+            return self._content() != self._seen
+
+        async with anyio.create_task_group() as tasks:
+            for folder in folders:
+                await tasks.start(folder.run)
+            while True:
+                await first_of(*(partial(folder.wait_until, has_changed) for folder in folders))
+                await self._settle()
+                await self.follow()
+
+    async def follow(self) -> None:
+        """Read everything again. An error is kept, logged and counted; the old settings stay."""
+        try:
+            await self.reload()
+        except UsageError:
+            # `reload` has told everybody.
+            _log.debug("the old configuration stays")
+
+    async def reload(self) -> list[str]:
+        """Read everything again and return what changed. Raises UsageError; the old one stays."""
+        async with self._one_at_a_time:
+            self._seen = self._content()
+            try:
+                return await self._apply(self.overrides)
+            except UsageError as error:
+                self.error = error.problems
+                told = "; ".join(error.problems)
+                self._state.events.add(Kind.CONFIGURATION_REJECTED, self._subject, told)
+                raise
+
+    async def set_options(self, values: Mapping[str, str], *, reset: bool = False) -> list[str]:
+        """Set options over all else, or take all that was set back first; return what changed."""
+        async with self._one_at_a_time:
+            overrides = {**({} if reset else self.overrides), **values}
+            lines = await self._apply(overrides)
+            self.overrides = overrides
+            return lines
+
+    @property
+    def missing(self) -> list[str]:
+        """What a companion can't see of the cards that it should go by."""
+        return self.companion.reasons if self.companion else []
+
+    def as_data(self) -> dict[str, Any]:
+        """Return what `ctl status` and /readyz show."""
+        return {
+            "file": self.settings.config or None,
+            "error": list(self.error) or None,
+            "changed": self.changed,
+            "overrides": self.overrides,
+            "missing": self.missing,
+        }
+
+    async def _apply(self, overrides: Mapping[str, str]) -> list[str]:
+        settings = load(self._flags, overrides)
+        self._check_fixed(settings)
+        if self.companion is not None:
+            lines = await self.companion.reconfigure(settings)
+        else:
+            lines = await self._change_node(settings)
+        lines += waiting(self.settings, settings)
+        self.settings = settings
+        self.error = ()
+        self._state.ignored_xids = settings.ignored_xids
+        logging.getLogger().setLevel(settings.log_level.upper())
+        if lines:
+            self.changed = time.time()
+            told = "; ".join(lines)
+            self._state.events.add(Kind.CONFIGURATION_CHANGED, self._subject, told)
+        return lines
+
+    def _check_fixed(self, settings: Settings) -> None:
+        wrong = [
+            f"{name.replace('_', '-')}: {getattr(settings, name)!r} is not allowed: for an agent "
+            f"that runs it stays {getattr(self.settings, name)!r}, since {reason}"
+            for name, reason in _FIXED.items()
+            if getattr(settings, name) != getattr(self.settings, name)
+        ]
+        if wrong:
+            raise UsageError(wrong)
+
+    async def _change_node(self, settings: Settings) -> list[str]:
+        held = await self._pod_resources.held()
+        before = self._state.node
+        past = Past({r.name: r.devices for r in before.resources}, held)
+        node, _ = await plan(settings, past)
+        self._state.change(node)
+        unit_record.write(Path(settings.socket_dir), node)
+        return changes(before, node)
+
+    async def _settle(self) -> None:
+        before = None
+        while (now := self._content()) != before:
+            before = now
+            await anyio.sleep(_SETTLE_SECONDS)
+
+    def _content(self) -> list[bytes | None]:
+        return [_bytes(file) for file in self._files]
+
+    @property
+    def _subject(self) -> str:
+        return self.settings.config or "configuration"
+
+
+def _bytes(file: Path) -> bytes | None:
+    try:
+        return file.read_bytes()
+    except OSError:
+        # `load` will say what is wrong with it.
+        return None

@@ -1,0 +1,1 @@
+"""Who shows the state of the node, and to whom."""

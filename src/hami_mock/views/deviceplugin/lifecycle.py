@@ -1,0 +1,200 @@
+"""One resource's life with the kubelet: serve, register, be watched; when it ends, once more."""
+
+import logging
+import re
+import secrets
+from enum import StrEnum
+from pathlib import Path
+
+import anyio
+from anyio.abc import TaskStatus
+from grpclib.client import Channel
+from grpclib.exceptions import GRPCError, StreamTerminatedError
+
+from hami_mock.errors import KubeletAbsent, KubeletError, Refused
+from hami_mock.kit.concurrency import Backoff, first_of
+from hami_mock.kit.folder_watch import Identity, identity
+from hami_mock.kubelet._proto.v1beta1 import RegisterRequest, RegistrationStub
+from hami_mock.node.fault import Effect
+from hami_mock.node.resources import Resource
+from hami_mock.node.state import NodeState
+from hami_mock.views.deviceplugin.counters import ResourceCounters
+from hami_mock.views.deviceplugin.directory import SocketDirectory
+from hami_mock.views.deviceplugin.server import serve
+from hami_mock.views.deviceplugin.service import Assigner, DevicePluginService
+
+API_VERSION = "v1beta1"
+
+_REGISTER_SECONDS = 300.0
+"""A kubelet from 1.36 on may be busy with another resource's list for minutes. Whoever gives up and
+registers again makes it worse: the end of the old stream takes the new one along."""
+_WATCH_SECONDS = 60.0
+"""A kubelet that took the registration opens the list at once."""
+_STEADY_SECONDS = 10.0
+"""A list that was watched for this long was no failure, whatever ended it."""
+
+_LIST_ENDED = "the kubelet ended the list"
+
+_log = logging.getLogger(__name__)
+
+
+class Phase(StrEnum):
+    """How far a resource has come."""
+
+    WAITING = "waiting"
+    REGISTERED = "registered"
+    WATCHED = "watched"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+class PluginLifecycle:
+    """Keeps one resource registered."""
+
+    def __init__(
+        self,
+        resource: Resource,
+        state: NodeState,
+        directory: SocketDirectory,
+        backoff: Backoff | None = None,
+        assigner: Assigner | None = None,
+    ) -> None:
+        self._at_first = resource
+        self.offer = resource.offer
+        self.counters = ResourceCounters()
+        self.phase = Phase.WAITING
+        self.reason = "not tried yet"
+        self._state = state
+        self._directory = directory
+        self._backoff = backoff or Backoff()
+        self._assigner = assigner
+
+    @property
+    def resource(self) -> Resource:
+        """The resource as it is now."""
+        return self._state.current(self._at_first)
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Keep the resource registered until cancelled."""
+        task_status.started()
+        try:
+            while True:
+                await self._while_down()
+                kubelet = await self._find_kubelet()
+                try:
+                    ended = await self._serve_and_register(kubelet)
+                except (KubeletError, OSError) as error:
+                    self._set(Phase.FAILED, str(error))
+                    self.counters.registration_errors += 1
+                    await self._pause(kubelet)
+                else:
+                    self._set(Phase.WAITING, ended)
+        finally:
+            self.phase = Phase.STOPPED
+
+    async def _while_down(self) -> None:
+        """Wait for as long as the resource is down on command."""
+        if self._has(Effect.DOWN):
+            self._set(Phase.WAITING, "down on command")
+            await self._state.wait_until(lambda: not self._has(Effect.DOWN))
+
+    async def _find_kubelet(self) -> Identity:
+        """Wait for the kubelet's socket."""
+        socket = self._directory.kubelet_socket
+        while (found := identity(socket)) is None:
+            self._set(Phase.WAITING, f"no kubelet at {socket}")
+            self._backoff.reset()
+            await self._directory.wait_until(socket.exists)
+        return found
+
+    async def _pause(self, kubelet: Identity) -> None:
+        """Wait before the next try, but no longer than until the reason for it may be gone."""
+        waits = [lambda: self._directory.wait_until(lambda: not self._is_current(kubelet))]
+        if self._has(Effect.REFUSED):
+            waits.append(lambda: self._state.wait_until(lambda: not self._has(Effect.REFUSED)))
+        with anyio.move_on_after(self._backoff.next()):
+            await first_of(*waits)
+            self._backoff.reset()
+
+    def _has(self, effect: Effect) -> bool:
+        return self._state.has(self.resource.name, effect)
+
+    def _is_current(self, kubelet: Identity) -> bool:
+        return identity(self._directory.kubelet_socket) == kubelet
+
+    async def _serve_and_register(self, kubelet: Identity) -> str:
+        """Serve, register and be watched; return why that is over, once it is.
+
+        Raises KubeletError if the kubelet didn't take it for long, OSError if we can't serve.
+        """
+        if self._has(Effect.REFUSED):
+            raise Refused("registration refused on command")
+        # A fresh name each time: the kubelet may still hold a connection to the last one.
+        path = self._directory.path / socket_name(self.resource.name)
+        service = DevicePluginService(self.resource, self._state, self.counters, self._assigner)
+        async with serve(service, path, service.end_streams):
+            await register(self._directory.kubelet_socket, path.name, self.resource.name)
+            self.counters.registrations += 1
+            self._set(Phase.REGISTERED, "the kubelet hasn't opened the list yet")
+            with anyio.move_on_after(_WATCH_SECONDS):
+                await service.watched.wait()
+            if not service.watched.is_set():
+                raise Refused(f"the kubelet didn't open the list within {_WATCH_SECONDS:.0f} s")
+            since = anyio.current_time()
+            self._set(Phase.WATCHED, "")
+            over = await self._until_over(kubelet, path, service)
+        if over is not _LIST_ENDED or anyio.current_time() - since > _STEADY_SECONDS:
+            self._backoff.reset()
+            return over
+        raise Refused(f"{over} soon after it had opened it")
+
+    async def _until_over(self, kubelet: Identity, path: Path, service: DevicePluginService) -> str:
+        """Wait until the registration is worth nothing any more, and return why."""
+
+        def lost_sockets() -> bool:
+            return identity(path) is None or not self._is_current(kubelet)
+
+        await first_of(
+            service.abandoned.wait,
+            lambda: self._directory.wait_until(lost_sockets),
+            lambda: self._state.wait_until(lambda: self._has(Effect.DOWN)),
+        )
+        if self._has(Effect.DOWN):
+            return "down on command"
+        if service.dropped:
+            return "the list was dropped on command"
+        if not self._is_current(kubelet):
+            return "the kubelet restarted"
+        return "our socket vanished" if identity(path) is None else _LIST_ENDED
+
+    def _set(self, phase: Phase, reason: str) -> None:
+        if (phase, reason) != (self.phase, self.reason):
+            # Once per reason, not once per try: a kubelet may be away for days.
+            level = logging.WARNING if phase is Phase.FAILED else logging.INFO
+            _log.log(level, "%s: %s%s", self.resource.name, phase, reason and f": {reason}")
+        self.phase, self.reason = phase, reason
+
+
+async def register(kubelet_socket: Path, endpoint: str, resource_name: str) -> None:
+    """Register with the kubelet.
+
+    Raises KubeletAbsent if nobody listens, Refused with the kubelet's own words if it says no.
+    """
+    request = RegisterRequest(version=API_VERSION, endpoint=endpoint, resource_name=resource_name)
+    channel = Channel(path=str(kubelet_socket))
+    try:
+        await RegistrationStub(channel).register(request, timeout=_REGISTER_SECONDS)
+    except GRPCError as error:
+        raise Refused(f"the kubelet refused: {error.message or error.status.name}") from error
+    except TimeoutError as error:
+        raise Refused(f"no answer from the kubelet in {_REGISTER_SECONDS:.0f} s") from error
+    except (OSError, StreamTerminatedError) as error:
+        raise KubeletAbsent(f"no kubelet listens at {kubelet_socket}") from error
+    finally:
+        channel.close()
+
+
+def socket_name(resource_name: str) -> str:
+    """Return a name for a socket that was never used before and fits a unix socket's path."""
+    readable = re.sub(r"[^A-Za-z0-9.-]", "-", resource_name)[-24:]
+    return f"hami-mock-{readable}-{secrets.token_hex(4)}.sock"

@@ -1,0 +1,64 @@
+"""The plugins of all resources: as many as the state has resources, at any time."""
+
+import anyio
+from anyio.abc import TaskGroup, TaskStatus
+
+from hami_mock.node.resources import Resource
+from hami_mock.node.state import NodeState
+from hami_mock.views.deviceplugin.directory import SocketDirectory
+from hami_mock.views.deviceplugin.lifecycle import PluginLifecycle
+from hami_mock.views.deviceplugin.service import Assigner
+
+
+class Plugins:
+    """Starts a lifecycle for each resource that comes and stops that of each one that goes."""
+
+    def __init__(
+        self, state: NodeState, directory: SocketDirectory, assigner: Assigner | None = None
+    ) -> None:
+        self._state = state
+        self._directory = directory
+        self._assigner = assigner
+        self._scopes: dict[PluginLifecycle, anyio.CancelScope] = {}
+        self._ended: dict[PluginLifecycle, anyio.Event] = {}
+        self.all = [self._make(resource) for resource in state.node.resources]
+        """The plugins in the order of the resources; always the same list."""
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Follow the state until cancelled."""
+        async with anyio.create_task_group() as tasks:
+            for plugin in self.all:
+                await tasks.start(self._run, plugin)
+            task_status.started()
+            while True:
+                change = self._state.next_change()
+                await self._follow(tasks)
+                await change.wait()
+
+    async def _follow(self, tasks: TaskGroup) -> None:
+        resources = self._state.node.resources
+        offers = {resource.name: resource.offer for resource in resources}
+        gone = [p for p in self.all if offers.get(p.resource.name) != p.offer]
+        for plugin in gone:
+            self._scopes[plugin].cancel()
+        for plugin in gone:
+            # Before another one registers the same name: the end of an old list takes the new one
+            # along.
+            await self._ended.pop(plugin).wait()
+            del self._scopes[plugin]
+        known = {plugin.resource.name: plugin for plugin in self.all if plugin not in gone}
+        self.all[:] = [known.get(r.name) or self._make(r) for r in resources]
+        for plugin in self.all:
+            if plugin not in self._scopes:
+                await tasks.start(self._run, plugin)
+
+    async def _run(
+        self, plugin: PluginLifecycle, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+    ) -> None:
+        self._ended[plugin] = ended = anyio.Event()
+        with anyio.CancelScope() as self._scopes[plugin]:
+            await plugin.run(task_status=task_status)
+        ended.set()
+
+    def _make(self, resource: Resource) -> PluginLifecycle:
+        return PluginLifecycle(resource, self._state, self._directory, assigner=self._assigner)

@@ -1,0 +1,146 @@
+"""The kubelet's Allocate, answered with what HAMi's scheduler assigned.
+
+What becomes of a pod if the agent dies on the way (the kubelet doesn't ask twice: the pod fails its
+admission, and its controller makes another):
+
+- before the pod's patch: nothing is written, and the node's lock stands.
+- between the pod's patch and the lock's removal: the pod says "success", and the lock stands.
+- after both, before the kubelet has the answer: the pod says "success" and fails all the same; the
+  scheduler counts it no more as soon as it has failed.
+
+A lock that stands stops all pods for the node until it expires, or until its pod is deleted. So the
+next agent looks at once whether the lock's pod can still come, and else removes it.
+
+A kubelet that restarts between an answer and the admission asks again for devices that are taken
+from the annotation already; that pod fails too, as with HAMi's own plugins.
+"""
+
+import logging
+from collections.abc import Sequence
+
+import anyio
+from anyio.abc import TaskStatus
+
+from hami_mock.cluster.kubernetes import Kubernetes, Object, annotations_of
+from hami_mock.errors import ClusterError, HamiMockError, NotAssigned, NotThere
+from hami_mock.hami.assignment import BIND_PHASE, BindPhase
+from hami_mock.hami.lock import Lock, NodeLock
+from hami_mock.node.resources import Resource
+from hami_mock.node.state import NodeState
+from hami_mock.views.hami import locks
+from hami_mock.views.hami.attempt import CLEANUP_SECONDS, Attempt
+from hami_mock.views.hami.waiting import takes_part
+
+_LOOK_AGAIN_SECONDS = 5.0
+
+_log = logging.getLogger(__name__)
+
+
+class Allocator:
+    """Hands out assigned devices, to one pod at a time on the whole node."""
+
+    def __init__(self, state: NodeState, kubernetes: Kubernetes, seconds: float = 10.0) -> None:
+        self._state = state
+        self._kubernetes = kubernetes
+        self._seconds = seconds
+        self._one_at_a_time = anyio.Lock()
+        self._failed = anyio.Event()
+
+    def handles(self, resource: Resource) -> bool:
+        """Tell whether a resource's devices are assigned by HAMi's scheduler."""
+        return takes_part(resource)
+
+    async def assign(
+        self, resource: Resource, requests: Sequence[Sequence[str]]
+    ) -> list[dict[str, str]]:
+        """Return the variables of each container that the kubelet asks devices for.
+
+        Raises NotAssigned, and then the pod's bind phase is "failed" and the lock is given back.
+        """
+        attempt = self._attempt(resource, requests)
+        if not attempt.sizes:
+            return [{} for _ in requests]
+        async with self._one_at_a_time:
+            try:
+                with anyio.fail_after(self._seconds):
+                    answers = iter(await attempt.run())
+                    return [next(answers) if device_ids else {} for device_ids in requests]
+            except TimeoutError:
+                trouble = attempt.trouble
+                reason = f"{resource.name}: not assigned in {self._seconds:g} s: {trouble}"
+            except HamiMockError as error:
+                reason = str(error)
+            await attempt.give_up(reason)
+        self._failed.set()
+        raise NotAssigned(reason)
+
+    async def refuse(
+        self, resource: Resource, requests: Sequence[Sequence[str]], reason: str
+    ) -> None:
+        """Fail the pod that the kubelet asks for, because it won't get its devices."""
+        attempt = self._attempt(resource, requests)
+        if not attempt.sizes:
+            return
+        async with self._one_at_a_time:
+            with anyio.move_on_after(CLEANUP_SECONDS):
+                try:
+                    await attempt.find()
+                except ClusterError as error:
+                    _log.warning("can't find the pod to fail: %s", error)
+            await attempt.give_up(reason)
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Remove locks that were left behind, by an agent before this one or after a failure.
+
+        Look at the start, and whenever devices could not be given.
+        """
+        task_status.started()
+        while True:
+            await self.clear_lock()
+            await self._failed.wait()
+            self._failed = anyio.Event()
+
+    async def clear_lock(self) -> None:
+        """Look at the lock that stands now until it is gone: its pod may take a moment to fail."""
+        first: NodeLock | None = None
+        while True:
+            try:
+                async with self._one_at_a_time:
+                    lock = await self._standing_lock()
+            except ClusterError as error:
+                _log.warning("can't look for a lock that was left behind: %s", error)
+            else:
+                first = first or lock
+                if lock is None or lock != first:
+                    return
+            await anyio.sleep(_LOOK_AGAIN_SECONDS)
+
+    def _attempt(self, resource: Resource, requests: Sequence[Sequence[str]]) -> Attempt:
+        assert resource.hami is not None, "the caller asks `handles` first"
+        sizes = [len(device_ids) for device_ids in requests if device_ids]
+        return Attempt(self._state, self._kubernetes, resource, resource.hami, sizes)
+
+    async def _standing_lock(self) -> NodeLock | None:
+        """Return the lock of a pod that may still come; that of one that can't is removed."""
+        name = self._state.node.name
+        node = await self._kubernetes.node(name)
+        lock = locks.read_lock(annotations_of(node).get(Lock.HAMI.annotation))
+        if lock is None or not lock.names_pod:
+            return None
+        try:
+            pod: Object | None = await self._kubernetes.pod(lock.namespace, lock.name)
+        except NotThere:
+            pod = None
+        if pod is not None and not _is_over(pod):
+            return lock
+        _log.warning("the lock of pod %s/%s was left behind", lock.namespace, lock.name)
+        with anyio.move_on_after(CLEANUP_SECONDS):
+            await locks.release(self._kubernetes, name, [Lock.HAMI], lock.namespace, lock.name)
+        return None
+
+
+def _is_over(pod: Object) -> bool:
+    """Tell whether a pod can't come for its devices any more."""
+    ended = pod.get("status", {}).get("phase") in ("Failed", "Succeeded")
+    decided = annotations_of(pod).get(BIND_PHASE) in (BindPhase.SUCCESS, BindPhase.FAILED)
+    return ended or decided

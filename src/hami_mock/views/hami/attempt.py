@@ -1,0 +1,139 @@
+"""One call of the kubelet's Allocate: find the pod, take its devices, give back the lock."""
+
+import logging
+
+import anyio
+
+from hami_mock.cluster.kubernetes import Kubernetes, Object, annotations_of
+from hami_mock.errors import Away, ClusterError, Conflict, NotAssigned, NotThere
+from hami_mock.hami.assignment import BIND_PHASE, BindPhase
+from hami_mock.kit.concurrency import Backoff
+from hami_mock.node.hami_side import HamiSide
+from hami_mock.node.resources import Resource
+from hami_mock.node.state import NodeState
+from hami_mock.views.hami import locks
+from hami_mock.views.hami.answer import Answer, answer, vendors_of
+from hami_mock.views.hami.waiting import WaitingPod, by_bind_time, choose, fits, waits
+
+REASON = "hami-mock.io/bind-failed-reason"
+"""Why a pod's bind phase is "failed"; HAMi has no place for that."""
+
+CLEANUP_SECONDS = 2.0
+"""For what must be written after an answer, or in place of one, whatever happens."""
+
+_log = logging.getLogger(__name__)
+
+
+class Attempt:
+    """The way to an answer for containers that need so many devices each."""
+
+    def __init__(
+        self,
+        state: NodeState,
+        kubernetes: Kubernetes,
+        resource: Resource,
+        side: HamiSide,
+        sizes: list[int],
+    ) -> None:
+        self._state = state
+        self._kubernetes = kubernetes
+        self._resource = resource
+        self._side = side
+        self.sizes = sizes
+        self._pod: WaitingPod | None = None
+        self.trouble = "the API server is slow"
+        """What stood in the way last."""
+
+    async def run(self) -> list[dict[str, str]]:
+        """Find the pod and take its devices; try again until it is done or can't be."""
+        backoff = Backoff(first=0.05, longest=1.0)
+        sent: Answer | None = None
+        while True:
+            try:
+                if sent is None or not await self._has_arrived(sent):
+                    sent = await self._look()
+                    await self._write(sent)
+                if sent.is_last:
+                    await self._release()
+                return sent.environments
+            except (Conflict, Away) as error:
+                self.trouble = str(error)
+                await anyio.sleep(backoff.next())
+
+    async def _look(self) -> Answer:
+        await self.find()
+        if self._pod is None:
+            raise NotAssigned(
+                f"{self._resource.name}: no pod on this node waits for devices that HAMi assigned; "
+                "did the pod name HAMi's scheduler?"
+            )
+        return answer(self._pod, self._resource, self._side, self.sizes, self._state)
+
+    async def find(self) -> None:
+        """Find the pod: the one that the node is locked for, else the one that waits longest."""
+        name, vendor = self._state.node.name, self._side.vendor
+        node = await self._kubernetes.node(name)
+        pods = await self._named_by_lock(node)
+        if not any(fits(pod, vendor, self.sizes) for pod in pods):
+            bound = await self._kubernetes.pods_on(name)
+            pods += by_bind_time(WaitingPod.of(pod) for pod in bound if waits(pod, name))
+        self._pod = choose(pods, vendor, self.sizes)
+
+    async def _named_by_lock(self, node: Object) -> list[WaitingPod]:
+        assert self._side.vendor.lock is not None
+        lock = locks.read_lock(annotations_of(node).get(self._side.vendor.lock.annotation))
+        if lock is None or not lock.names_pod:
+            return []
+        try:
+            pod = await self._kubernetes.pod(lock.namespace, lock.name)
+        except NotThere:
+            return []
+        return [WaitingPod.of(pod)] if waits(pod, self._state.node.name) else []
+
+    async def _write(self, found: Answer) -> None:
+        assert self._pod is not None
+        pod = self._pod
+        await self._kubernetes.patch_pod_annotations(
+            pod.namespace, pod.name, found.annotations, pod.version
+        )
+        _log.info("%s: allocated to pod %s", self._resource.name, pod)
+
+    async def _has_arrived(self, sent: Answer) -> bool:
+        """Tell whether a patch was taken whose answer never came: else it would be done twice."""
+        assert self._pod is not None
+        pod = await self._kubernetes.pod(self._pod.namespace, self._pod.name)
+        return sent.annotations.items() <= annotations_of(pod).items()
+
+    async def give_up(self, reason: str) -> None:
+        """Say on the pod that it failed, and why, and give back the lock."""
+        _log.warning("%s", reason)
+        if self._pod is None:
+            return
+        failed = {BIND_PHASE: BindPhase.FAILED.value, REASON: reason}
+        with anyio.move_on_after(CLEANUP_SECONDS, shield=True):
+            try:
+                await self._kubernetes.patch_pod_annotations(
+                    self._pod.namespace, self._pod.name, failed
+                )
+            except ClusterError as error:
+                _log.warning("can't say on pod %s that it failed: %s", self._pod, error)
+        await self._release()
+
+    async def _release(self) -> None:
+        """Give back the pod's locks. Without, it is only slower: they expire by themselves."""
+        assert self._pod is not None
+        pod = self._pod
+        held = {
+            vendor.lock
+            for vendor in vendors_of(self._state)
+            if vendor.lock and vendor.pods.to_allocate in pod.annotations
+        }
+        with anyio.move_on_after(CLEANUP_SECONDS, shield=True) as scope:
+            try:
+                await locks.release(
+                    self._kubernetes, self._state.node.name, held, pod.namespace, pod.name
+                )
+            except ClusterError as error:
+                _log.warning("can't release the lock of pod %s: %s", pod, error)
+        if scope.cancelled_caught:
+            _log.warning("can't release the lock of pod %s in time; it will expire", pod)

@@ -1,0 +1,45 @@
+"""Giving back a node's locks."""
+
+from collections.abc import Iterable
+
+import anyio
+
+from hami_mock.cluster.kubernetes import Kubernetes, annotations_of
+from hami_mock.errors import Away, Conflict
+from hami_mock.hami.errors import Malformed
+from hami_mock.hami.lock import Lock, NodeLock
+from hami_mock.kit.concurrency import Backoff
+
+
+def read_lock(text: str | None) -> NodeLock | None:
+    """Return the lock that an annotation is; None if there is none that anybody can read."""
+    try:
+        return NodeLock.parse(text) if text is not None else None
+    except Malformed:
+        return None
+
+
+async def release(
+    kubernetes: Kubernetes, node_name: str, locks: Iterable[Lock], namespace: str, name: str
+) -> None:
+    """Remove a pod's locks from a node, and no other pod's; try until it is done.
+
+    Raises NotThere or NotAllowed. The caller bounds the time.
+    """
+    locks = tuple(locks)
+    backoff = Backoff(first=0.05, longest=1.0)
+    while True:
+        try:
+            node = await kubernetes.node(node_name)
+            held = {
+                lock.annotation: None
+                for lock in locks
+                if (found := read_lock(annotations_of(node).get(lock.annotation)))
+                and found.is_of(namespace, name)
+            }
+            if held:
+                version = node["metadata"]["resourceVersion"]
+                await kubernetes.patch_node_annotations(node_name, held, version)
+            return
+        except (Conflict, Away):
+            await anyio.sleep(backoff.next())

@@ -1,0 +1,120 @@
+"""The node's state → the annotations that HAMi's scheduler reads. Pure."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hami_mock.hami import register, scores
+from hami_mock.hami.handshake import ReportStyle
+from hami_mock.hami.register import HAMI_CORE, Encoding, RegisteredDevice
+from hami_mock.node.cards import Card
+from hami_mock.node.hami_side import HamiSide
+from hami_mock.node.resources import Resource
+from hami_mock.node.state import NodeState
+from hami_mock.vendors import mig_models
+from hami_mock.vendors.hami_vendor import HamiVendor
+from hami_mock.vendors.hami_vendors import NVIDIA
+
+VNPU_CORE = "hami-vnpu-core"
+"""Whether HAMi's library slices the node's Ascend cards; else templates do."""
+
+# Their plugins register the chip's cores; all others percent.
+_COUNTING_CORES = frozenset({"ascend", "amd"})
+
+
+@dataclass(frozen=True)
+class Registration:
+    """What HAMi should see of a node.
+
+    `handshakes` has the way to report, by annotation, for vendors with cards here; None: such a
+    vendor's plugin doesn't report by itself.
+    """
+
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    handshakes: Mapping[str, ReportStyle | None] = field(default_factory=dict)
+
+
+def registration(state: NodeState) -> Registration:
+    """Return what HAMi should see now: unhealthy cards as such, and nothing of lost ones.
+
+    A vendor whose cards are all lost has no annotation: HAMi takes an empty one for a mistake.
+    """
+    annotations: dict[str, str] = {}
+    handshakes: dict[str, ReportStyle | None] = {}
+    for resource, side in _registered(state):
+        cards = [card for card in resource.cards if card.uuid not in state.lost]
+        devices = [
+            device
+            for card in cards
+            if (device := _device(card, side, healthy=card.uuid not in state.unhealthy))
+        ]
+        where = side.vendor.node
+        if not devices or where.encoding is None or where.register in annotations:
+            continue
+        annotations[where.register] = register.encode(where.encoding, devices)
+        if side.vendor.word == NVIDIA.word:
+            annotations[scores.ANNOTATION] = scores.encode(cards)
+        if side.vendor.maker == "ascend":
+            annotations[VNPU_CORE] = str(_has_vnpu_core(side)).lower()
+        if where.handshake:
+            handshakes[where.handshake] = where.report
+    return Registration(annotations, handshakes)
+
+
+def _registered(state: NodeState) -> Iterator[tuple[Resource, HamiSide]]:
+    for resource in state.node.resources:
+        if resource.hami:
+            yield resource, resource.hami
+
+
+def _device(card: Card, side: HamiSide, *, healthy: bool) -> RegisteredDevice | None:
+    """Return a card as HAMi should see it; None for one that it doesn't take in this mode."""
+    device = RegisteredDevice(
+        id=card.uuid,
+        index=card.index,
+        count=side.split,
+        memory=_scaled(card.memory, side.memory_scaling),
+        cores=_cores(card, side),
+        type=side.vendor.device_type(card.model.product),
+        numa=card.numa or 0,
+        # Ascend's plugin says it for the node, not for each card.
+        mode="" if side.vendor.maker == "ascend" else side.mode,
+        healthy=healthy,
+        custom=_custom(card, side.vendor),
+    )
+    return _in_instances(card, device) if side.mode == mig_models.MIG else device
+
+
+def _in_instances(card: Card, device: RegisteredDevice) -> RegisteredDevice | None:
+    """Return a card that is cut into instances: nothing of it is scaled."""
+    profiles = mig_models.profiles(card.model)
+    if not profiles:
+        return None
+    return replace(
+        device,
+        count=mig_models.most_instances(profiles),
+        memory=card.memory,
+        cores=100,
+        mig_profiles=profiles,
+    )
+
+
+def _cores(card: Card, side: HamiSide) -> int:
+    if side.vendor.maker in _COUNTING_CORES and not _has_vnpu_core(side):
+        return card.model.cores
+    return _scaled(100, side.core_scaling)
+
+
+def _custom(card: Card, vendor: HamiVendor) -> dict[str, Any]:
+    # Metax calls all types the same, and has another place for the model.
+    model = {"Model": card.model.product} if vendor.node.encoding is Encoding.METAX else {}
+    return {**vendor.custom_info(card.index), **model}
+
+
+def _has_vnpu_core(side: HamiSide) -> bool:
+    return side.vendor.maker == "ascend" and side.mode == HAMI_CORE
+
+
+def _scaled(amount: int, scaling: float) -> int:
+    # 100 x 1.15 is 114.99999999999999 in floating point; nobody means 114.
+    return int(round(amount * scaling, 6))

@@ -1,0 +1,95 @@
+"""Which pod the kubelet asks for: it doesn't say, so it is found by what HAMi wrote. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from hami_mock.hami.assignment import BIND_TIME, Assignment, awaits_devices
+from hami_mock.hami.errors import Malformed
+from hami_mock.node.resources import Resource
+from hami_mock.vendors.hami_vendor import HamiVendor
+
+
+@dataclass(frozen=True)
+class WaitingPod:
+    """A pod that HAMi's scheduler has bound to this node; `version` is the object's."""
+
+    namespace: str
+    name: str
+    uid: str
+    version: str
+    annotations: Mapping[str, str]
+
+    @classmethod
+    def of(cls, pod: Mapping[str, Any]) -> Self:
+        """Read a pod object."""
+        metadata = pod["metadata"]
+        return cls(
+            metadata["namespace"],
+            metadata["name"],
+            metadata.get("uid", ""),
+            metadata["resourceVersion"],
+            metadata.get("annotations") or {},
+        )
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    def left(self, vendor: HamiVendor) -> Assignment:
+        """Return what is still to be allocated of a vendor's devices. Raises Malformed."""
+        return Assignment.parse(self.annotations.get(vendor.pods.to_allocate, ""))
+
+
+def takes_part(resource: Resource) -> bool:
+    """Tell whether HAMi assigns the devices of a resource before the kubelet asks for them.
+
+    The plugins of vendors that HAMi doesn't lock a node for take what the kubelet says.
+    """
+    vendor = resource.hami.vendor if resource.hami else None
+    return bool(resource.has_slots and vendor and vendor.lock and vendor.pods.to_allocate)
+
+
+def waits(pod: Mapping[str, Any], node_name: str) -> bool:
+    """Tell whether a pod could be the one: bound to this node, and not admitted yet."""
+    metadata = pod["metadata"]
+    return (
+        pod.get("spec", {}).get("nodeName") == node_name
+        and pod.get("status", {}).get("phase") == "Pending"
+        and "deletionTimestamp" not in metadata
+        and awaits_devices(metadata.get("annotations") or {}, node_name)
+    )
+
+
+def fits(pod: WaitingPod, vendor: HamiVendor, sizes: Sequence[int]) -> bool:
+    """Tell whether a pod's next devices are as many as the kubelet asks for."""
+    try:
+        left = [devices for devices in pod.left(vendor).containers if devices]
+    except Malformed:
+        return False
+    return [len(devices) for devices in left[: len(sizes)]] == list(sizes)
+
+
+def choose(
+    pods: Iterable[WaitingPod], vendor: HamiVendor, sizes: Sequence[int]
+) -> WaitingPod | None:
+    """Return the first pod that fits; if none does, the first that has any: it is to fail."""
+    holding = [pod for pod in pods if _has_devices(pod, vendor)]
+    fitting = [pod for pod in holding if fits(pod, vendor, sizes)]
+    return next(iter((*fitting, *holding)), None)
+
+
+def by_bind_time(pods: Iterable[WaitingPod]) -> list[WaitingPod]:
+    """Return pods in the order in which they were bound: the kubelet mostly keeps to it."""
+
+    def bind_time(pod: WaitingPod) -> int:
+        text = pod.annotations.get(BIND_TIME, "")
+        return int(text) if text.isascii() and text.isdecimal() else 0
+
+    return sorted(pods, key=bind_time)
+
+
+def _has_devices(pod: WaitingPod, vendor: HamiVendor) -> bool:
+    try:
+        return not pod.left(vendor).is_empty
+    except Malformed:
+        return True  # nobody knows how many

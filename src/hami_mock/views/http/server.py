@@ -1,0 +1,142 @@
+"""A few GET paths over HTTP/1.1, one answer per connection.
+
+Three probes and a scrape every few seconds don't need a web framework: importing one would take
+longer, and more memory, than all the rest of the agent.
+"""
+
+import asyncio
+import json
+import logging
+import socket
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+
+import anyio
+
+from hami_mock.errors import StartError
+from hami_mock.node.state import NodeState
+from hami_mock.sources.configuration import Configuration
+from hami_mock.views.deviceplugin.lifecycle import Phase, PluginLifecycle
+from hami_mock.views.http.metrics import CONTENT_TYPE, NodeCollector, render
+
+_REQUEST_SECONDS = 5.0
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What goes back."""
+
+    body: bytes
+    status: HTTPStatus = HTTPStatus.OK
+    content_type: str = "text/plain; charset=utf-8"
+
+
+Routes = Mapping[str, Callable[[], Answer]]
+
+
+def agent_routes(
+    state: NodeState,
+    plugins: Sequence[PluginLifecycle],
+    configuration: Configuration,
+    api_writes: Callable[[], int] | None = None,
+) -> Routes:
+    """Return the paths that an agent answers."""
+    collector = NodeCollector(state, plugins, configuration, api_writes)
+    return {
+        "/healthz": lambda: Answer(b"ok\n"),
+        "/readyz": lambda: readiness(plugins, configuration),
+        "/metrics": lambda: Answer(render(collector), content_type=CONTENT_TYPE),
+    }
+
+
+def readiness(plugins: Sequence[PluginLifecycle], configuration: Configuration) -> Answer:
+    """Return 200 if the kubelet watches every resource, else 503; the body says what is missing.
+
+    A new configuration with an error doesn't count: the old one still serves. The body has it. What
+    a companion lacks does: there is nothing old that it could go on with.
+    """
+    missing = configuration.missing
+    ready = not missing and all(plugin.phase is Phase.WATCHED for plugin in plugins)
+    resources = {
+        plugin.resource.name: {"phase": plugin.phase, "reason": plugin.reason} for plugin in plugins
+    }
+    told = {"ready": ready, "resources": resources, "configuration": configuration.as_data()}
+    body = json.dumps(told, indent=2) + "\n"
+    status = HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE
+    return Answer(body.encode(), status, "application/json")
+
+
+@asynccontextmanager
+async def serve_http(address: str, routes: Routes) -> AsyncIterator[str]:
+    """Serve at HOST:PORT for as long as the context lasts; yield the address that came of it.
+
+    Raises StartError if the address can't be had.
+    """
+    host, _, port = address.rpartition(":")
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await _answer(reader, writer, routes)
+
+    try:
+        listener = _listen(host.strip("[]"), int(port))
+    except (OSError, OverflowError) as error:
+        raise StartError(f"--http-listen: can't listen on {address!r}: {error}") from error
+    server = await asyncio.start_server(answer, sock=listener)
+    bound = listener.getsockname()
+    try:
+        yield f"{bound[0]}:{bound[1]}"
+    finally:
+        asyncio.get_running_loop().remove_reader(listener)
+        with anyio.CancelScope(shield=True):
+            # Who was let in last becomes a connection in the loop's next turn; asyncio would leak
+            # it if its server were closed by then.
+            await asyncio.sleep(0)
+        server.close()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Listen, on IPv4 and IPv6 alike if no host is given.
+
+    asyncio would resolve the address in a thread, which takes longer than the rest of the start.
+    """
+    if not host and socket.has_dualstack_ipv6():
+        return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family)
+
+
+async def _answer(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, routes: Routes
+) -> None:
+    try:
+        with anyio.fail_after(_REQUEST_SECONDS):
+            head = await reader.readuntil(b"\r\n\r\n")
+            writer.write(_respond(head, routes))
+            await writer.drain()
+    except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
+        _log.debug("HTTP: %s", repr(error))
+    finally:
+        writer.close()
+
+
+def _respond(head: bytes, routes: Routes) -> bytes:
+    method, _, rest = head.split(b"\r\n", 1)[0].decode("latin-1").partition(" ")
+    path = rest.partition(" ")[0].partition("?")[0]
+    if method not in ("GET", "HEAD"):
+        answer = Answer(b"only GET and HEAD\n", HTTPStatus.METHOD_NOT_ALLOWED)
+    elif path in routes:
+        answer = routes[path]()
+    else:
+        known = "try " + " ".join(routes) + "\n"
+        answer = Answer(known.encode(), HTTPStatus.NOT_FOUND)
+    lines = (
+        f"HTTP/1.1 {answer.status.value} {answer.status.phrase}",
+        f"Content-Type: {answer.content_type}",
+        f"Content-Length: {len(answer.body)}",
+        "Connection: close",
+    )
+    header = "\r\n".join(lines).encode() + b"\r\n\r\n"
+    return header if method == "HEAD" else header + answer.body

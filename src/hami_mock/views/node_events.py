@@ -1,0 +1,66 @@
+"""The agent's events as Kubernetes Events of the Node: `kubectl describe node` shows them."""
+
+import logging
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from anyio.abc import TaskStatus
+
+from hami_mock.errors import ClusterError
+from hami_mock.kit.concurrency import Backoff
+from hami_mock.node.events import Event
+from hami_mock.node.state import NodeState
+
+if TYPE_CHECKING:
+    from hami_mock.cluster.kubernetes import Kubernetes
+
+NAMESPACE = "default"
+"""Where Events of things without a namespace live."""
+_LONGEST_MESSAGE = 1024
+_log = logging.getLogger(__name__)
+
+
+async def report_events(
+    kubernetes: "Kubernetes",
+    state: NodeState,
+    *,
+    task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+) -> None:
+    """Report each event until cancelled, one after the other.
+
+    While the API server is away, events wait in the log; those that fall out of it are gone.
+    """
+    task_status.started()
+    reported = 0
+    backoff = Backoff()
+    while True:
+        for event in await state.events.wait_after(reported):
+            try:
+                await kubernetes.create_event(NAMESPACE, as_kubernetes(state.node.name, event))
+            except ClusterError as error:
+                _log.warning("an event could not be reported to Kubernetes: %s", error)
+                await anyio.sleep(backoff.next())
+                break
+            reported = event.number
+            backoff.reset()
+
+
+def as_kubernetes(node_name: str, event: Event) -> dict[str, Any]:
+    """Return the Event object of an event."""
+    when = datetime.fromtimestamp(event.time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    message = f"{event.subject}: {event.message}" if event.subject else event.message
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"generateName": "hami-mock-", "namespace": NAMESPACE},
+        # kubectl finds the Events of a Node by its name in the place of a UID, as the kubelet's.
+        "involvedObject": {"kind": "Node", "name": node_name, "uid": node_name},
+        "reason": event.kind,
+        "message": message[:_LONGEST_MESSAGE],
+        "type": "Warning" if event.is_warning else "Normal",
+        "source": {"component": "hami-mock", "host": node_name},
+        "firstTimestamp": when,
+        "lastTimestamp": when,
+        "count": 1,
+    }

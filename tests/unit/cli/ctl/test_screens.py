@@ -1,0 +1,184 @@
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from hami_mock.cli.ctl import screens
+from hami_mock.cli.ctl.screens import render
+
+UUID = "GPU-bfc34048-c24a-5ef1-a69c-d9d524f5216d"
+
+
+def card(name: str = "nvidia/0", **changes: Any) -> dict[str, Any]:
+    data = {
+        "name": name,
+        "uuid": UUID,
+        "model": "T4",
+        "memory": 15360,
+        "numa": None,
+        "health": "healthy",
+        "degraded": False,
+        "reasons": [],
+        "xids": {},
+        "holders": [],
+    }
+    return data | changes
+
+
+def resource(**changes: Any) -> dict[str, Any]:
+    data = {
+        "name": "nvidia.com/gpu",
+        "unit": "slot",
+        "phase": "watched",
+        "reason": "",
+        "count": 20,
+        "healthy": 10,
+        "unhealthy": 10,
+        "lost": 0,
+        "retired": 3,
+        "held": 4,
+        "faults": [],
+    }
+    return data | changes
+
+
+def status(**changes: Any) -> dict[str, Any]:
+    data = {
+        "node": "node-a",
+        "version": "0.2.0",
+        "ready": True,
+        "configuration": {"file": None, "error": None, "changed": None, "overrides": {}},
+        "resources": [resource()],
+        "cards": [card()],
+        "scenario": None,
+        "holders_known": True,
+    }
+    return data | changes
+
+
+def shown(data: dict[str, Any]) -> str:
+    return "\n".join(screens.status(data))
+
+
+def test_a_status_that_is_well() -> None:
+    assert shown(status()).splitlines() == [
+        "Node node-a: hami-mock 0.2.0, ready",
+        "",
+        "CARD      UUID                                      MODEL  MEMORY MiB  NUMA  XIDS  HEALTH",
+        f"nvidia/0  {UUID}  T4          15360     -  -     healthy",
+        "",
+        "RESOURCE        UNIT  COUNT  HEALTHY  UNHEALTHY  LOST  RETIRED  HELD  STATE",
+        "nvidia.com/gpu  slot     20       10         10     0        3     4  watched",
+        "",
+        "No pod holds a device.",
+    ]
+
+
+def test_what_is_wrong_with_cards_is_shown() -> None:
+    cards = [
+        card(health="unhealthy", reasons=["unhealthy: Xid 79"], xids={"79": 2, "31": 1}, numa=0),
+        card("nvidia/1", degraded=True, reasons=["degraded: thermal"]),
+        card("nvidia/2", health="lost", reasons=["unhealthy: x", "lost"]),
+    ]
+    lines = shown(status(cards=cards)).splitlines()
+    assert lines[3].endswith("0  79 x2, 31 x1  unhealthy: Xid 79")
+    assert lines[4].endswith("healthy; degraded: thermal")
+    assert lines[5].endswith("unhealthy: x; lost")
+
+
+def test_what_is_wrong_with_resources_is_shown() -> None:
+    found = resource(phase="failed", reason="refused", faults=["allocate slow for 2 s"], held=None)
+    line = shown(status(resources=[found], ready=False)).splitlines()[6]
+    assert line.endswith("?  failed: refused; allocate slow for 2 s")
+
+
+def test_who_holds_what() -> None:
+    holders = [
+        {"pod": "default/a", "container": "main", "devices": {"nvidia.com/gpu": 1, "x/mem": 512}},
+        {"pod": "default/b", "container": "main", "devices": {"nvidia.com/gpu": 2}},
+    ]
+    lines = shown(status(cards=[card(holders=holders)])).splitlines()
+    assert lines[-3:] == [
+        "CARD      POD        CONTAINER  HOLDS",
+        "nvidia/0  default/a  main       1 nvidia.com/gpu, 512 x/mem",
+        "nvidia/0  default/b  main       2 nvidia.com/gpu",
+    ]
+    assert "isn't known" in shown(status(holders_known=False))
+
+
+def test_the_configuration_and_the_scenario() -> None:
+    text = shown(
+        status(
+            ready=False,
+            configuration={
+                "file": "/etc/x.yaml",
+                "error": ["x.yaml: a: wrong", "x.yaml: b: wrong"],
+                "changed": 1700000000.25,
+                "overrides": {"nvidia-cards": "4", "mlu-cards": "0"},
+            },
+            scenario={"name": "drill", "seed": 7, "elapsed": 12.34, "next": "fail nvidia/0"},
+        )
+    )
+    assert text.splitlines()[:7] == [
+        "Node node-a: hami-mock 0.2.0, not ready",
+        "Configuration: changed 2023-11-14T22:13:20.250Z",
+        "Set by hand: nvidia-cards=4 mlu-cards=0",
+        "configuration error: x.yaml: a: wrong",
+        "configuration error: x.yaml: b: wrong",
+        "Scenario drill: seed 7, 12.3s",
+        "Next: fail nvidia/0",
+    ]
+
+
+def test_a_node_without_cards() -> None:
+    text = shown(status(cards=[], resources=[]))
+    assert "No cards are configured" in text
+    assert "No resources are registered" in text
+
+
+def test_health_is_coloured_in_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hami_mock.kit.terminal.is_fancy", lambda: True)
+    text = shown(status(cards=[card(), card(health="unhealthy", reasons=["unhealthy"])]))
+    assert "\x1b[32mhealthy\x1b[0m" in text
+    assert "\x1b[31munhealthy\x1b[0m" in text
+
+
+def test_a_scenario_with_and_without_an_end() -> None:
+    data = {"name": "drill", "seed": 7, "elapsed": 0.0, "total": 90.0, "next": "", "next_at": None}
+    assert list(screens.scenario(data)) == ["scenario drill: seed 7, 0s of 1m30s"]
+    data |= {"total": None, "next": "fail all", "next_at": 30.0}
+    assert list(screens.scenario(data))[1:] == ["next at 30s: fail all"]
+    assert list(screens.scenario(None)) == ["no scenario plays"]
+    assert list(screens.stopped(data)) == ["scenario drill: stopped after 0s"]
+
+
+EVENT = {
+    "number": 3,
+    "time": 1700000000.0,
+    "kind": "CardFailed",
+    "subject": "nvidia/0",
+    "message": "unhealthy",
+    "warning": True,
+}
+
+
+def test_events() -> None:
+    assert list(screens.events([EVENT, EVENT | {"subject": "", "message": "x"}])) == [
+        "    3  2023-11-14T22:13:20.000Z  CardFailed              nvidia/0: unhealthy",
+        "    3  2023-11-14T22:13:20.000Z  CardFailed              x",
+    ]
+
+
+def test_a_list_is_one_document_for_each_thing() -> None:
+    lines = list(render([EVENT, EVENT], "json", screens.events))
+    assert [json.loads(line) for line in lines] == [EVENT, EVENT]
+    text = "\n".join(render([EVENT, EVENT], "yaml", screens.events))
+    assert list(yaml.safe_load_all(text)) == [EVENT, EVENT]
+
+
+def test_anything_else_is_one_document() -> None:
+    data = status()
+    assert json.loads("\n".join(render(data, "json", screens.status))) == data
+    assert yaml.safe_load("\n".join(render(data, "yaml", screens.status))) == data
+    assert list(render(data, "table", screens.status)) == list(screens.status(data))

@@ -1,0 +1,246 @@
+import io
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from hami_mock import __version__, agent
+from hami_mock.cli import commands
+from hami_mock.cli.main import COMMANDS, main
+from hami_mock.errors import HamiMockError, StartError
+from hami_mock.settings.options import OPTIONS
+from hami_mock.settings.settings import Settings
+from hami_mock.vendors import VENDORS
+from tests.unit.builders import config_file
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
+    """The settings that the agent would have been started with."""
+    found: list[Settings] = []
+
+    async def run(settings: Settings, flags: dict[str, str]) -> None:
+        found.append(settings)
+
+    monkeypatch.setattr(agent, "run", run)
+    return found
+
+
+def fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    async def run(settings: Settings, flags: dict[str, str]) -> None:
+        raise error
+
+    monkeypatch.setattr(agent, "run", run)
+
+
+def test_version(capsys: Captured) -> None:
+    for arguments in (["version"], ["--version"], ["-version"]):
+        assert main(arguments) == 0
+        assert capsys.readouterr().out == f"hami-mock {__version__}\n"
+
+
+@pytest.mark.parametrize("argument", ["-h", "--help", "-help", "help"])
+def test_help_lists_the_commands(argument: str, capsys: Captured) -> None:
+    assert main([argument]) == 0
+    out = capsys.readouterr().out
+    assert all(f"  {name} " in out and text in out for name, text in COMMANDS.items())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(command: str, capsys: Captured) -> None:
+    try:
+        code = main([command, "--help"])
+    except SystemExit as ended:
+        code = ended.code  # type: ignore[assignment]
+    assert code == 0
+    out = capsys.readouterr().out
+    assert f"usage: hami-mock {command} " in out
+    flags = {f"--{option.name}" for option in OPTIONS}
+    shown = {flag for flag in flags if re.search(rf"^ +{flag} ", out, re.MULTILINE)}
+    everything = command in ("run", "plan", "demo", "scenario")
+    # The one flag that these have, too.
+    own = {"ctl": {"--control-socket"}, "doctor": {"--device-config-file"}}.get(command, set())
+    assert shown == (flags if everything else shown & own)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "cards"),
+    [
+        ([], 2),
+        (["run"], 2),
+        (["-v=4"], 2),
+        (["--nvidia-cards=3"], 3),
+        (["run", "-nvidia_cards", "3"], 3),
+    ],
+)
+def test_run_is_the_default_command(
+    arguments: list[str], cards: int, started: list[Settings]
+) -> None:
+    assert main(arguments) == 0
+    (settings,) = started
+    assert settings.vendors[0].groups[0].cards == cards
+
+
+def test_arguments_come_from_the_command_line_by_default(
+    monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setattr("sys.argv", ["hami-mock", "version"])
+    assert main() == 0
+    assert __version__ in capsys.readouterr().out
+
+
+def test_plan_as_json(capsys: Captured) -> None:
+    assert main(["plan", "-o", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    keys = ["resource", "count", "unit", "cards", "bytes", "limit", "warnings"]
+    assert [list(row) for row in rows] == [keys] * 8
+
+
+def test_plan_in_every_output_says_the_same_counts(capsys: Captured) -> None:
+    outputs = {}
+    for output in ("json", "yaml", "table"):
+        assert main(["plan", f"-output={output}", "--nvidia-cards", "4"]) == 0
+        outputs[output] = capsys.readouterr().out
+    rows = json.loads(outputs["json"])
+    assert yaml.safe_load(outputs["yaml"]) == rows
+    assert all(f"{row['resource']} " in outputs["table"] for row in rows)
+    assert "131072" in outputs["table"]
+
+
+def test_plan_prints_a_table_with_its_warnings_and_nothing_on_stderr(capsys: Captured) -> None:
+    assert main(["plan", "--node-name", "node-a"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith("Node node-a would register:\n\nRESOURCE ")
+    assert "warning: nvidia.com/gpumem: 65536 " in captured.out
+    assert "\x1b" not in captured.out
+    assert captured.err == ""
+
+
+@pytest.mark.parametrize(("output", "read"), [("json", json.loads), ("yaml", yaml.safe_load)])
+def test_models(output: str, read: Callable[[str], Any], capsys: Captured) -> None:
+    assert main(["models", "-o", output]) == 0
+    rows = read(capsys.readouterr().out)
+    keys = ("vendor", "name", "product", "memory", "cores", "family", "compute", "power", "chip")
+    assert set(keys) == set(rows[0])
+    assert {row["vendor"] for row in rows} == {vendor.key for vendor in VENDORS}
+    assert len(rows) >= 14 + 5 + 4 + 7
+
+
+def test_models_as_a_table(capsys: Captured) -> None:
+    assert main(["models"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("VENDOR")
+    assert any(line.split()[:2] == ["ascend", "Ascend910B3"] for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["stop"], f"'stop' is no command: use one of {', '.join(COMMANDS)}"),
+        (["Plan"], "'Plan' is no command"),
+        (["plan", "--nvidia-card", "1"], "did you mean --nvidia-cards?"),
+        (["plan", "-o", "xml"], "-o/--output: invalid choice: 'xml'"),
+        (["plan", "-o"], "-o/--output: expected one argument"),
+        (["models", "--nvidia-cards=1"], "--nvidia-cards: there is no such flag"),
+        (["version", "now"], "'now' belongs to no flag"),
+        (["plan", "--nvidia-cards", "-1"], "--nvidia-cards: '-1' is not allowed"),
+        (["--nvidia-cards", "many"], "--nvidia-cards: 'many' is not allowed"),
+        (["demo", "--nvidia-cards", "x"], "--nvidia-cards: 'x' is not allowed"),
+        (["plan", "--config", "/nowhere"], "--config: can't read '/nowhere'"),
+        (["plan", "--nvidia-cards", "128"], "nvidia.com/gpumem: 4194304 devices make a list of"),
+        (["run", "--nvidia-cards", "128"], "the smallest memory factor that fits is 16"),
+        (["plan", "--keep"], "--keep: there is no such flag"),
+        (
+            ["plan", "--mlu-resource-memory-name", "a b"],
+            "--mlu-resource-memory-name: 'a b' is not allowed",
+        ),
+    ],
+)
+def test_bad_input_is_a_line_on_stderr_and_exit_code_2(
+    arguments: list[str], line: str, capsys: Captured
+) -> None:
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("hami-mock: ")
+    assert line in captured.err
+    assert captured.err.count("\n") >= 1
+    assert "Traceback" not in captured.err
+
+
+def test_each_mistake_is_a_line_of_its_own(capsys: Captured) -> None:
+    assert main(["plan", "--nvidia-cards", "x", "--mlu-cards", "y"]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(":")[:2] for line in lines] == [
+        ["hami-mock", " --nvidia-cards"],
+        ["hami-mock", " --mlu-cards"],
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["nvidia-cards: x", "[", "a: {{ b }}", "nvidia: &n {a: *n}", "a: 2024-99-99",
+     "nodes: [{match: zz, nvidia: {cards: x}}]"],
+)  # fmt: skip
+def test_no_file_gets_a_traceback_out_of_it(text: str, tmp_path: Path, capsys: Captured) -> None:
+    assert main(["plan", "--config", config_file(tmp_path, text)]) == 2
+    assert "config.yaml" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        StartError("no port"),
+        ExceptionGroup("", [StartError("no port")]),
+        ExceptionGroup("", [ExceptionGroup("", [StartError("no port"), HamiMockError("x")])]),
+    ],
+    ids=["alone", "in a group", "in groups of groups"],
+)
+def test_a_machine_that_can_not_serve_us_is_exit_code_1(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    fail_with(monkeypatch, error)
+    assert main(["run"]) == 1
+    assert capsys.readouterr().err == "hami-mock: no port\n"
+
+
+def test_an_error_that_nobody_foresaw_is_one_line_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    fail_with(monkeypatch, ZeroDivisionError("of no avail"))
+    assert main(["run"]) == 1
+    err = capsys.readouterr().err
+    assert err.startswith("hami-mock: internal error")
+    assert "ZeroDivisionError: of no avail" in err
+    assert "Traceback" not in err
+
+
+def test_at_debug_an_error_that_nobody_foresaw_says_where_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    fail_with(monkeypatch, ZeroDivisionError("of no avail"))
+    assert main(["run", "--log-level", "debug"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_ctrl_c_is_exit_code_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: list[str]) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commands, "models", interrupted)
+    assert main(["models"]) == 130
+
+
+def test_a_reader_that_went_away_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr("builtins.print", broken)
+    monkeypatch.setattr("sys.stderr", io.StringIO())
+    assert main(["version"]) == 0

@@ -1,0 +1,176 @@
+import json
+from typing import Any
+
+import pytest
+
+from hami_mock.control.status import health_counts, status
+from hami_mock.faults.actions import Action, perform
+from hami_mock.kubelet.pod_resources import Holder
+from hami_mock.node.fault import Call
+from hami_mock.node.sizing import Past, lay_out
+from hami_mock.node.state import NodeState
+from hami_mock.settings.settings import load
+from hami_mock.views.deviceplugin.directory import SocketDirectory
+from hami_mock.views.deviceplugin.lifecycle import Phase
+from hami_mock.views.deviceplugin.plugins import Plugins
+from tests.unit.builders import NODE, laid_out, resource_named
+
+GPU, GPUMEM = "nvidia.com/gpu", "nvidia.com/gpumem"
+SMALL = {"nvidia_memory": 10, "mlu_cards": 0, "iluvatar_cards": 0, "ascend_cards": 0}
+
+
+@pytest.fixture
+def state() -> NodeState:
+    return NodeState(laid_out(None, **SMALL))
+
+
+def plugins_of(state: NodeState) -> Plugins:
+    return Plugins(state, SocketDirectory("/nowhere"))
+
+
+def told(state: NodeState, holders: list[Holder] | None = None) -> dict[str, Any]:
+    return status(state, plugins_of(state).all, holders)
+
+
+def by_name(items: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {item["name"]: item for item in items}
+
+
+def do(state: NodeState, verb: str, *targets: str, **parameters: Any) -> None:
+    perform(Action(verb, targets, **parameters), state)
+
+
+def shrink(state: NodeState) -> None:
+    flags = {name.replace("_", "-"): str(value) for name, value in SMALL.items()}
+    settings = load({"node-name": NODE, **flags, "nvidia-cards": "1", "nvidia-memory": "7"})
+    past = Past({r.name: r.devices for r in state.node.resources})
+    state.change(lay_out(settings, None, past))
+
+
+def test_a_node_that_is_well(state: NodeState) -> None:
+    found = told(state)
+    assert found["node"] == NODE
+    assert found["holders_known"] is False
+    assert [card["name"] for card in found["cards"]] == ["nvidia/0", "nvidia/1"]
+    assert by_name(found["resources"])[GPU] == {
+        "name": GPU,
+        "unit": "slot",
+        "phase": Phase.WAITING,
+        "reason": "not tried yet",
+        "count": 20,
+        "healthy": 20,
+        "unhealthy": 0,
+        "lost": 0,
+        "retired": 0,
+        "held": None,
+        "faults": [],
+    }
+    card = found["cards"][0]
+    assert (card["health"], card["degraded"], card["reasons"], card["xids"], card["holders"]) == (
+        "healthy",
+        False,
+        [],
+        {},
+        [],
+    )
+
+
+@pytest.mark.parametrize(("phase", "ready"), [(Phase.WATCHED, True), (Phase.REGISTERED, False)])
+def test_it_is_ready_when_every_resource_is_watched(
+    state: NodeState, phase: Phase, ready: bool
+) -> None:
+    plugins = plugins_of(state).all
+    for plugin in plugins:
+        plugin.phase = Phase.WATCHED
+    plugins[0].phase = phase
+    assert status(state, plugins, None)["ready"] is ready
+
+
+def test_devices_are_counted_by_what_became_of_their_cards(state: NodeState) -> None:
+    do(state, "fail", "nvidia/0")
+    assert health_counts(resource_named(state.node, GPUMEM), state) == {
+        "healthy": 10,
+        "unhealthy": 10,
+        "lost": 0,
+        "retired": 0,
+    }
+    # A card that is both is lost: the kubelet doesn't see it at all.
+    do(state, "lose", "nvidia/0")
+    assert health_counts(resource_named(state.node, GPUMEM), state) == {
+        "healthy": 10,
+        "unhealthy": 0,
+        "lost": 10,
+        "retired": 0,
+    }
+
+
+def test_retired_devices_are_counted_apart(state: NodeState) -> None:
+    shrink(state)
+    do(state, "fail", "nvidia/0")
+    assert health_counts(resource_named(state.node, GPUMEM), state) == {
+        "healthy": 0,
+        "unhealthy": 7,
+        "lost": 0,
+        "retired": 13,
+    }
+
+
+def test_cards_say_what_is_wrong_with_them(state: NodeState) -> None:
+    do(state, "fail", "nvidia/0", xid=79)
+    do(state, "fail", "nvidia/0", xid=13)
+    do(state, "degrade", "nvidia/0", reason="a slow link")
+    do(state, "lose", "nvidia/1")
+    first, second = told(state)["cards"]
+    assert (first["health"], first["degraded"]) == ("unhealthy", True)
+    assert first["reasons"] == [
+        "unhealthy: Xid 79 (GPU has fallen off the bus)",
+        "degraded: a slow link",
+    ]
+    assert first["xids"] == {"79": 1, "13": 1}
+    assert (second["health"], second["degraded"], second["xids"]) == ("lost", False, {})
+
+
+def test_resources_say_what_is_wrong_with_them(state: NodeState) -> None:
+    do(state, "delay", GPU, call=Call.ALLOCATE, seconds=2.0)
+    do(state, "down", GPU, reason="a test")
+    resources = by_name(told(state)["resources"])
+    assert resources[GPU]["faults"] == ["allocate slow for 2 s", "down: a test"]
+    assert resources[GPUMEM]["faults"] == []
+
+
+def test_who_holds_what_is_told_card_by_card(state: NodeState) -> None:
+    first, second = state.node.cards
+    memory = resource_named(state.node, GPUMEM).devices
+    on_first, on_second = (list(memory.ids(card)) for card in (first, second))
+    holders = [
+        Holder(
+            "default/a",
+            "main",
+            {GPU: [f"{first.uuid}-0", f"{second.uuid}-0"], GPUMEM: [*on_first[:3], on_second[0]]},
+        ),
+        Holder("default/b", "main", {GPU: [f"{first.uuid}-1"], "other.com/x": ["1", "2"]}),
+        Holder("default/c", "main", {GPU: ["GPU-gone-0"]}),
+    ]
+    found = told(state, holders)
+    assert found["holders_known"] is True
+    assert found["cards"][0]["holders"] == [
+        {"pod": "default/a", "container": "main", "devices": {GPU: 1, GPUMEM: 3}},
+        {"pod": "default/b", "container": "main", "devices": {GPU: 1}},
+    ]
+    assert found["cards"][1]["holders"] == [
+        {"pod": "default/a", "container": "main", "devices": {GPU: 1, GPUMEM: 1}}
+    ]
+    held = {name: resource["held"] for name, resource in by_name(found["resources"]).items()}
+    assert (held[GPU], held[GPUMEM], held["nvidia.com/gpucores"]) == (4, 4, 0)
+
+
+def test_nobody_holds_anything_is_not_nobody_knows(state: NodeState) -> None:
+    found = told(state, [])
+    assert found["holders_known"] is True
+    assert {resource["held"] for resource in found["resources"]} == {0}
+
+
+def test_the_status_can_be_written_as_json(state: NodeState) -> None:
+
+    do(state, "fail", "nvidia/0", xid=79)
+    assert json.loads(json.dumps(told(state, [])))["node"] == NODE

@@ -1,0 +1,89 @@
+import json
+import logging
+import re
+
+import pytest
+
+from hami_mock.kit import logs
+
+Captured = pytest.CaptureFixture[str]
+TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
+
+
+def log_one_failure(logger: logging.Logger) -> None:
+    try:
+        raise ZeroDivisionError("of no avail")
+    except ZeroDivisionError:
+        logger.exception("it failed")
+
+
+def test_a_line_of_text_has_time_level_and_message(capsys: Captured) -> None:
+    logs.set_up("info", "text")
+    logging.getLogger("hami_mock.x").info("%d of %s", 3, "them")
+    assert re.fullmatch(rf"{TIME} INFO    3 of them\n", capsys.readouterr().err)
+
+
+def test_the_time_is_utc_to_the_millisecond() -> None:
+    record = logging.makeLogRecord({"created": 1_700_000_000.042, "msecs": 42.9})
+    assert logs._timestamp(record) == "2023-11-14T22:13:20.042Z"
+
+
+def test_a_line_of_json_is_an_object(capsys: Captured) -> None:
+    logs.set_up("info", "json")
+    logging.getLogger("hami_mock.x").warning('a "quoted"\nmessage with é')
+    out = capsys.readouterr().err
+    assert out.count("\n") == 1
+    record = json.loads(out)
+    assert re.fullmatch(TIME, record.pop("time"))
+    assert record == {
+        "level": "warning",
+        "logger": "hami_mock.x",
+        "message": 'a "quoted"\nmessage with é',
+    }
+
+
+def test_an_exception_is_in_the_text(capsys: Captured) -> None:
+    logs.set_up("info", "text")
+    log_one_failure(logging.getLogger("hami_mock.x"))
+    assert "ERROR   it failed\nTraceback" in (err := capsys.readouterr().err)
+    assert "ZeroDivisionError: of no avail" in err
+
+
+def test_an_exception_is_in_the_json(capsys: Captured) -> None:
+    logs.set_up("info", "json")
+    log_one_failure(logging.getLogger("hami_mock.x"))
+    assert "ZeroDivisionError: of no avail" in json.loads(capsys.readouterr().err)["exception"]
+
+
+@pytest.mark.parametrize(
+    ("level", "seen"),
+    [
+        ("debug", ["debug", "info", "warning", "error"]),
+        ("info", ["info", "warning", "error"]),
+        ("warning", ["warning", "error"]),
+        ("error", ["error"]),
+    ],
+)
+def test_a_level_leaves_out_what_is_below_it(level: str, seen: list[str], capsys: Captured) -> None:
+    logs.set_up(level, "json")
+    for name in ("debug", "info", "warning", "error"):
+        logging.getLogger("hami_mock.x").log(logging.getLevelNamesMapping()[name.upper()], "m")
+    lines = capsys.readouterr().err.splitlines()
+    assert [json.loads(line)["level"] for line in lines] == seen
+
+
+def test_the_libraries_say_only_what_matters_even_at_debug(capsys: Captured) -> None:
+    logs.set_up("debug", "text")
+    logging.getLogger("grpclib.server").info("chatter")
+    logging.getLogger("hpack").debug("chatter")
+    logging.getLogger("asyncio").warning("this matters")
+    err = capsys.readouterr().err
+    assert "chatter" not in err
+    assert "this matters" in err
+
+
+def test_the_last_set_up_counts(capsys: Captured) -> None:
+    logs.set_up("info", "text")
+    logs.set_up("info", "json")
+    logging.getLogger("hami_mock.x").info("once")
+    assert len(capsys.readouterr().err.splitlines()) == 1

@@ -1,0 +1,64 @@
+import pytest
+
+from hami_mock.kit import terminal
+from hami_mock.kit.terminal import Style, bar, is_fancy, paint, table
+
+
+@pytest.fixture
+def in_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+def test_a_pipe_is_plain() -> None:
+    assert not is_fancy()
+    assert paint("text", Style.BOLD, Style.RED) == "text"
+
+
+@pytest.mark.usefixtures("in_terminal")
+def test_a_terminal_has_colour() -> None:
+    assert is_fancy()
+    assert paint("text", Style.BOLD, Style.RED) == "\x1b[1;31mtext\x1b[0m"
+    assert paint("text") == "text"
+
+
+@pytest.mark.usefixtures("in_terminal")
+@pytest.mark.parametrize(("name", "value"), [("NO_COLOR", ""), ("NO_COLOR", "1"), ("TERM", "dumb")])
+def test_a_terminal_that_wants_no_colour_is_plain(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    assert not is_fancy()
+
+
+def test_a_table_lines_its_columns_up() -> None:
+    assert table(("NAME", "N", "X"), [("a", 1, "y"), ("longer", 100, "")], " r") == [
+        "NAME      N  X",
+        "a         1  y",
+        "longer  100",
+    ]
+
+
+def test_a_table_without_rows_is_its_header() -> None:
+    assert table(("A", "B"), []) == ["A  B"]
+
+
+@pytest.mark.usefixtures("in_terminal")
+def test_the_header_alone_is_bold_in_a_terminal() -> None:
+    header, row = table(("A",), [("x",)])
+    assert header == "\x1b[1mA\x1b[0m"
+    assert row == "x"
+
+
+@pytest.mark.parametrize(
+    ("share", "expected"),
+    [(0, "...."), (0.5, "##.."), (1, "####"), (-1, "...."), (7, "####"), (0.3, "#...")],
+)
+def test_a_bar_is_filled_to_its_share(share: float, expected: str) -> None:
+    assert bar(share, width=4) == expected
+
+
+@pytest.mark.usefixtures("in_terminal")
+def test_a_bar_is_of_blocks_in_a_terminal() -> None:
+    assert terminal.bar(0.5, width=4) == "██░░"

@@ -1,0 +1,130 @@
+import logging
+import socket
+from pathlib import Path
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hami_mock.kubelet.pod_resources import Holder, PodResources
+from hami_mock.kubelet.wire import read_pod_resources
+from tests.pod_resources import listing, message, pod_resources
+
+words = st.text(min_size=1, max_size=8)
+device_ids = st.lists(st.one_of(words, st.text(min_size=130, max_size=200)), min_size=1, max_size=4)
+pods = st.dictionaries(
+    st.tuples(words, words, words), st.dictionaries(words, device_ids, max_size=3), max_size=4
+)
+
+
+@given(pods)
+def test_what_google_writes_is_read(
+    pods: dict[tuple[str, str, str], dict[str, list[str]]],
+) -> None:
+    read = {tuple(who): devices for *who, devices in read_pod_resources(listing(pods))}
+    assert read == pods
+
+
+def test_all_containers_of_a_pod_and_records_of_many_devices_are_read() -> None:
+    response = message("ListPodResourcesResponse")()
+    # The fields in an order that proto3 allows: the name of the pod comes last.
+    pod = response.pod_resources.add()
+    first, second = pod.containers.add(name="a"), pod.containers.add(name="b")
+    first.devices.add(resource_name="x.com/y", device_ids=["1", "2"])
+    first.devices.add(resource_name="x.com/y", device_ids=["3"])
+    second.devices.add(resource_name="x.com/z", device_ids=["4"])
+    pod.name, pod.namespace = "p", "default"
+    assert list(read_pod_resources(response.SerializeToString())) == [
+        ("default", "p", "a", {"x.com/y": ["1", "2", "3"]}),
+        ("default", "p", "b", {"x.com/z": ["4"]}),
+    ]
+
+
+def test_nobody_holds_anything_in_an_empty_answer() -> None:
+    assert list(read_pod_resources(b"")) == []
+
+
+def test_half_an_answer_is_an_error() -> None:
+    whole = listing({("n", "p", "c"): {"x.com/y": ["1"]}})
+    with pytest.raises(ValueError, match="truncated"):
+        list(read_pod_resources(whole[:-1]))
+
+
+def test_who_holds_devices_is_asked_of_the_kubelet(socket_folder: Path) -> None:
+    path = socket_folder / "pods.sock"
+    with pod_resources(path) as kubelet:
+        kubelet.pods = {
+            ("ns", "one", "main"): {"x.com/y": ["1", "2"], "x.com/z": ["3"]},
+            ("ns", "two", "main"): {},
+        }
+        asked = PodResources(str(path))
+        assert anyio.run(asked.holders) == (
+            Holder("ns/one", "main", {"x.com/y": ["1", "2"], "x.com/z": ["3"]}),
+        )
+        assert anyio.run(asked.held) == {"1", "2", "3"}
+
+
+def test_an_answer_of_many_megabytes_is_taken(socket_folder: Path) -> None:
+    """A full node: the kubelet writes a record for each of a quarter of a million units."""
+    path = socket_folder / "pods.sock"
+    ids = [f"{number:05x}" for number in range(100_000)]
+    with pod_resources(path) as kubelet:
+        kubelet.payload = listing({("ns", "big", "main"): {"nvidia.com/gpumem": ids}})
+        assert len(kubelet.payload) > 3_000_000
+        assert anyio.run(PodResources(str(path)).held) == set(ids)
+
+
+def listening(path: Path) -> socket.socket:
+    found = socket.socket(socket.AF_UNIX)
+    found.bind(str(path))
+    return found
+
+
+def test_without_a_socket_nobody_knows_and_the_log_says_so_once(
+    socket_folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = socket_folder / "pods.sock"
+    asked = PodResources(str(path))
+    with caplog.at_level(logging.INFO):
+        assert anyio.run(asked.holders) is None
+        assert anyio.run(asked.held) is None
+    assert [record.getMessage() for record in caplog.records] == [
+        f"can't ask the kubelet who holds which device: there is no {path}"
+    ]
+
+
+def test_a_socket_that_nobody_listens_on_is_as_none(
+    socket_folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = socket_folder / "pods.sock"
+    with listening(path), caplog.at_level(logging.INFO):
+        assert anyio.run(PodResources(str(path)).held) is None
+    assert str(path) in caplog.text
+
+
+def test_an_empty_path_asks_nobody_and_says_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        assert anyio.run(PodResources("").held) is None
+    assert caplog.records == []
+
+
+def test_the_log_tells_again_after_it_went_well(
+    socket_folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = socket_folder / "pods.sock"
+    asked = PodResources(str(path))
+    with caplog.at_level(logging.INFO):
+        assert anyio.run(asked.held) is None
+        with pod_resources(path):
+            assert anyio.run(asked.held) == set()
+        path.unlink(missing_ok=True)
+        assert anyio.run(asked.held) is None
+    assert len(caplog.records) == 2
+
+
+def test_an_answer_that_makes_no_sense_is_as_none(socket_folder: Path) -> None:
+    path = socket_folder / "pods.sock"
+    with pod_resources(path) as kubelet:
+        kubelet.payload = b"\x0a\x7fnonsense"
+        assert anyio.run(PodResources(str(path)).held) is None

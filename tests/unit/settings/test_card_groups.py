@@ -1,0 +1,128 @@
+from pathlib import Path
+
+import pytest
+
+from hami_mock.node.cards import CardGroup
+from hami_mock.settings.settings import load
+from hami_mock.vendors import VENDORS
+from tests.unit.builders import config_file, problems_of, vendor_settings
+
+
+def groups_of(path: Path, text: str, key: str = "nvidia", **flags: str) -> tuple[CardGroup, ...]:
+    named = {name.replace("_", "-"): value for name, value in flags.items()}
+    return vendor_settings(key, {"config": config_file(path, text), **named}).groups
+
+
+def test_the_simple_options_make_one_group() -> None:
+    (group,) = vendor_settings("nvidia", {"nvidia-cards": "3", "nvidia-model": "t4"}).groups
+    assert (group.cards, group.model.name, group.memory) == (3, "T4", 15360)
+    assert group.numa == (None, None, None)
+    assert group.links == ()
+
+
+def test_memory_overrides_the_models() -> None:
+    (group,) = vendor_settings("nvidia", {"nvidia-memory": "1000"}).groups
+    assert group.memory == 1000
+
+
+def test_no_cards_make_no_group() -> None:
+    assert vendor_settings("nvidia", {"nvidia-cards": "0"}).groups == ()
+
+
+def test_groups_of_the_file_have_models_memory_numa_and_links(tmp_path: Path) -> None:
+    text = """
+    nvidia:
+      groups:
+        - {cards: 4, model: a100-sxm4-80gb, numa: [0, 0, 1, 1], nvlink: [[0, 1], [2, 3]]}
+        - {cards: 2, model: T4, numa: 1, memory: 8000}
+        - {model: L4}
+        - {}
+    """
+    first, second, third, fourth = groups_of(tmp_path, text)
+    assert (first.model.name, first.memory, first.cards) == ("A100-SXM4-80GB", 81920, 4)
+    assert first.numa == (0, 0, 1, 1)
+    assert first.links == (frozenset({0, 1}), frozenset({2, 3}))
+    assert (second.model.name, second.memory, second.numa) == ("T4", 8000, (1, 1))
+    assert (third.model.name, third.cards, third.numa) == ("L4", 1, (None,))
+    assert (fourth.model.name, fourth.cards) == ("V100-SXM2-32GB", 1)
+
+
+@pytest.mark.parametrize("key", [vendor.key for vendor in VENDORS])
+def test_every_vendor_can_have_groups(tmp_path: Path, key: str) -> None:
+    found = groups_of(tmp_path, f"{key}: {{groups: [{{cards: 3}}, {{cards: 1}}]}}", key)
+    assert [group.cards for group in found] == [3, 1]
+
+
+def test_an_empty_list_of_groups_is_no_cards(tmp_path: Path) -> None:
+    assert groups_of(tmp_path, "nvidia-groups: []") == ()
+
+
+@pytest.mark.parametrize(
+    "flag", [{"nvidia_cards": "5"}, {"nvidia_model": "T4"}, {"nvidia_memory": "777"}]
+)
+def test_a_simple_option_of_a_stronger_layer_replaces_the_groups(
+    tmp_path: Path, flag: dict[str, str]
+) -> None:
+    assert len(groups_of(tmp_path, "nvidia-groups: [{cards: 1}, {cards: 1}]", **flag)) == 1
+
+
+def test_groups_of_a_stronger_layer_replace_the_simple_options(tmp_path: Path) -> None:
+    text = """
+    nvidia: {cards: 8, model: T4}
+    nodes: [{match: "*", nvidia-groups: [{cards: 1}, {cards: 2}]}]
+    """
+    found = groups_of(tmp_path, text, node_name="any")
+    assert [(group.cards, group.model.name) for group in found] == [
+        (1, "V100-SXM2-32GB"),
+        (2, "V100-SXM2-32GB"),
+    ]
+
+
+@pytest.mark.parametrize("simple", ["cards: 1", "model: T4", "memory: 100"])
+def test_groups_and_simple_options_in_one_place_are_an_error(tmp_path: Path, simple: str) -> None:
+    text = f"nvidia: {{groups: [{{cards: 1}}], {simple}}}"
+    (line,) = problems_of(lambda: groups_of(tmp_path, text))
+    assert f"nvidia.{simple.partition(':')[0]}: nvidia-groups says which cards there are" in line
+
+
+@pytest.mark.parametrize(
+    ("group", "parts"),
+    [
+        ("{cards: 2, numa: -1}", [".numa: -1 is not allowed", "0 to 63"]),
+        ("{cards: 2, numa: 64}", [".numa: 64 is not allowed", "0 to 63"]),
+        ("{cards: 2, numa: [0]}", [".numa: [0] is not allowed", "one for each card"]),
+        ("{cards: 2, numa: [0, 1, 2]}", [".numa: [0, 1, 2] is not allowed"]),
+        ("{cards: 2, numa: [0, 99]}", [".numa: [0, 99] is not allowed"]),
+        ("{numa: []}", [".numa: [] is not allowed"]),
+        ("{numa: true}", [".numa: True is not allowed"]),
+        ("{cards: 2, nvlink: [[0, 2]]}", [".nvlink: [[0, 2]] is not allowed", "from 0 to 1"]),
+        ("{cards: 2, nvlink: [[-1, 0]]}", [".nvlink: [[-1, 0]] is not allowed"]),
+        ("{cards: 4, nvlink: [[0, 1], [1, 2]]}", ["a card in one list only"]),
+        ("{cards: 2, nvlink: [[0, 0]]}", [".nvlink: [[0, 0]] is not allowed"]),
+        ("{model: T5}", [".model: 'T5' is not allowed", "NVIDIA model", "T4"]),
+        ("{model: qqqqqq}", [".model: 'qqqqqq' is not allowed", "`hami-mock models`"]),
+        ("{model: MLU590}", [".model: 'MLU590' is not allowed", "NVIDIA model"]),
+    ],
+)
+def test_a_bad_group_is_an_error_that_names_it(
+    tmp_path: Path, group: str, parts: list[str]
+) -> None:
+    text = f"nvidia-groups: [{{cards: 1}}, {group}]"
+    (line,) = problems_of(lambda: groups_of(tmp_path, text))
+    assert "config.yaml: nvidia-groups[1]" in line
+    assert all(part in line for part in parts)
+
+
+def test_each_mistake_in_the_groups_gets_a_line(tmp_path: Path) -> None:
+    text = "nvidia-groups: [{model: T5, numa: 99, nvlink: [[7]]}, {model: T6}]"
+    assert len(problems_of(lambda: groups_of(tmp_path, text))) == 4
+
+
+def test_more_cards_than_a_node_can_have_are_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("nvidia-groups: [{cards: 100}, {cards: 29}]")
+    (line,) = problems_of(lambda: load({"config": str(file)}))
+    assert line == (
+        f"{file}: nvidia-groups: 129 is not allowed: it must be at most 128 cards in all groups "
+        "together"
+    )

@@ -1,0 +1,140 @@
+from collections import Counter
+
+import pytest
+
+from hami_mock.hami.lock import Lock
+from hami_mock.hami.register import Encoding
+from hami_mock.vendors.hami_vendors import (
+    ASCEND,
+    BY_WORD,
+    CAMBRICON,
+    ENFLAME_DRS,
+    ILUVATAR,
+    METAX_SGPU,
+    MTHREADS,
+    NVIDIA,
+    VENDORS,
+)
+
+
+def test_all_of_hamis_vendors_are_there() -> None:
+    makers = Counter(vendor.maker for vendor in VENDORS)
+    assert makers.pop("ascend") == 7
+    assert makers.pop("iluvatar") == 4
+    assert {maker for maker, chips in makers.items() if chips == 2} == {
+        "metax",
+        "enflame",
+        "kunlun",
+    }
+    assert len(makers) == 11
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [vendor.word for vendor in VENDORS],
+        [vendor.resources.count for vendor in VENDORS],
+        [vendor.node.register for vendor in VENDORS if vendor.node.register],
+        [vendor.node.handshake for vendor in VENDORS if vendor.node.handshake],
+        [vendor.pods.allocated for vendor in VENDORS],
+    ],
+)
+def test_no_two_share_a_name(names: list[str]) -> None:
+    assert len(set(names)) == len(names)
+
+
+def test_an_annotation_with_cards_has_an_encoding() -> None:
+    for vendor in VENDORS:
+        if vendor is not ENFLAME_DRS:
+            assert bool(vendor.node.register) == (vendor.node.encoding is not None)
+
+
+def test_who_has_a_handshake_answers_it_but_nvidia() -> None:
+    silent = [v.word for v in VENDORS if v.node.handshake and v.node.report is None]
+    assert silent == ["NVIDIA"]
+
+
+def test_locks_are_of_those_whose_plugins_take_assignments() -> None:
+    assert [vendor for vendor in VENDORS if vendor.lock is Lock.CAMBRICON] == [CAMBRICON]
+    for vendor in VENDORS:
+        if vendor.node.encoding:
+            assert vendor.lock is Lock.HAMI
+            assert vendor.pods.to_allocate
+
+
+@pytest.mark.parametrize(
+    ("word", "register", "encoding", "handshake", "to_allocate"),
+    [
+        (
+            "NVIDIA",
+            "hami.io/node-nvidia-register",
+            Encoding.JSON,
+            "hami.io/node-handshake",
+            "hami.io/vgpu-devices-to-allocate",
+        ),
+        (
+            "BI-V150",
+            "hami.io/node-BI-V150-register",
+            Encoding.COLON,
+            "hami.io/node-handshake-BI-V150",
+            "hami.io/BI-V150-devices-to-allocate",
+        ),
+        (
+            "Ascend910B4-1",
+            "hami.io/node-register-Ascend910B4-1",
+            Encoding.JSON,
+            "hami.io/node-handshake-Ascend910B4-1",
+            "hami.io/Ascend910B4-1-devices-to-allocate",
+        ),
+        ("MLU", "", None, "", "hami.io/cambricon-mlu-devices-to-allocate"),
+        ("Mthreads", "", None, "", ""),
+    ],
+)
+def test_annotations(
+    word: str, register: str, encoding: Encoding | None, handshake: str, to_allocate: str
+) -> None:
+    vendor = BY_WORD[word]
+    found = (vendor.node.register, vendor.node.encoding, vendor.node.handshake)
+    assert found == (register, encoding, handshake)
+    assert vendor.pods.to_allocate == to_allocate
+
+
+def test_units_of_memory_and_cores() -> None:
+    units = {
+        vendor.word: vendor.resources.memory_unit
+        for vendor in (NVIDIA, CAMBRICON, MTHREADS, ILUVATAR[0], METAX_SGPU, ASCEND[0])
+    }
+    assert list(units.values()) == [1, 256, 512, 256, 1024, 1]
+    assert MTHREADS.resources.cores_per_card == 16
+
+
+@pytest.mark.parametrize(
+    ("word", "product", "expected"),
+    [
+        ("NVIDIA", "Tesla T4", "NVIDIA-Tesla T4"),
+        ("NVIDIA", "NVIDIA A100-SXM4-80GB", "NVIDIA A100-SXM4-80GB"),
+        ("AMD", "amd-gpu", "amd-gpu"),
+        ("DCU", "K100", "DCU-K100"),
+        ("Ascend910B3", "910B3", "Ascend910B3"),
+        ("MR-V100", "Iluvatar MR-V100", "MR-V100"),
+    ],
+)
+def test_the_type_has_the_word_in_it(word: str, product: str, expected: str) -> None:
+    assert BY_WORD[word].device_type(product) == expected
+
+
+@pytest.mark.parametrize(
+    ("word", "networks"),
+    [
+        ("Ascend910B3", [0, 0, 0, 0, 1, 1, 1, 1]),
+        ("Ascend910C", [0] * 8),
+    ],
+)
+def test_ascend_910_has_a_network(word: str, networks: list[int]) -> None:
+    found = [BY_WORD[word].custom_info(index) for index in range(8)]
+    assert found == [{"NetworkID": network} for network in networks]
+
+
+@pytest.mark.parametrize("word", ["Ascend310P", "NVIDIA", "DCU", "AMD"])
+def test_others_have_none(word: str) -> None:
+    assert BY_WORD[word].custom_info(5) == {}

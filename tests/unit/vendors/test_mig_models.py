@@ -1,0 +1,38 @@
+import pytest
+
+from hami_mock.hami.mig import MigPlacement
+from hami_mock.vendors.catalog import models
+from hami_mock.vendors.mig_models import most_instances, profiles
+
+
+def test_an_a100_has_what_its_driver_says() -> None:
+    found = profiles(models()["nvidia"]["A100-SXM4-40GB"])
+    assert [(p.name, p.memory, p.cores, p.slices) for p in found] == [
+        ("1g.5gb", 4864, 15, 1),
+        ("2g.10gb", 9856, 29, 2),
+        ("3g.20gb", 19968, 43, 3),
+        ("7g.40gb", 40192, 100, 7),
+    ]
+    assert found[2].placements == (MigPlacement(0, 4), MigPlacement(4, 4))
+    assert most_instances(found) == 7
+
+
+def test_a_card_of_four_slices() -> None:
+    found = profiles(models()["nvidia"]["A30"])
+    assert [(p.name, p.cores) for p in found] == [("1g.6gb", 25), ("2g.12gb", 50), ("4g.24gb", 100)]
+    assert most_instances(found) == 4
+
+
+@pytest.mark.parametrize("name", ["T4", "L40S", "RTX-4090", "V100-SXM2-32GB"])
+def test_most_models_can_not_be_cut(name: str) -> None:
+    assert profiles(models()["nvidia"][name]) == ()
+
+
+def test_no_profile_is_larger_than_its_card_and_none_leaves_it() -> None:
+    for model in models()["nvidia"].values():
+        found = profiles(model)
+        whole = max((p.placements[0].size for p in found), default=0)
+        for profile in found:
+            assert 0 < profile.memory <= model.memory
+            assert all(place.start + place.size <= whole for place in profile.placements)
+        assert [p.memory for p in found] == sorted(p.memory for p in found)

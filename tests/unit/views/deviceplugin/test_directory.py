@@ -1,0 +1,82 @@
+"""The socket folder, as far as no running agent is needed."""
+
+import socket
+from pathlib import Path
+
+import anyio
+import pytest
+
+from hami_mock.errors import StartError
+from hami_mock.kit.folder_watch import identity
+from hami_mock.views.deviceplugin import directory
+from hami_mock.views.deviceplugin.directory import SocketDirectory
+
+
+def test_a_folder_that_can_not_be_read_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(directory, "identity", refuse)
+    with pytest.raises(StartError, match="--socket-dir: '/' can't be read: Permission denied"):
+        SocketDirectory("/").remove_stale_sockets()
+
+
+def test_only_sockets_that_nobody_listens_on_are_stale(socket_folder: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as living, socket.socket(socket.AF_UNIX) as dead:
+        living.bind(str(socket_folder / "hami-mock-living.sock"))
+        living.listen()
+        dead.bind(str(socket_folder / "hami-mock-dead.sock"))
+        (socket_folder / "kubelet.sock").touch()
+        removed = SocketDirectory(str(socket_folder)).remove_stale_sockets()
+    assert removed == ["hami-mock-dead.sock"]
+    left = sorted(path.name for path in socket_folder.iterdir())
+    assert left == ["hami-mock-living.sock", "kubelet.sock"]
+
+
+def test_a_socket_whose_queue_is_full_is_not_stale(socket_folder: Path) -> None:
+    path = socket_folder / "hami-mock-busy.sock"
+    with socket.socket(socket.AF_UNIX) as busy, socket.socket(socket.AF_UNIX) as first:
+        busy.bind(str(path))
+        busy.listen(0)
+        first.connect(str(path))
+        assert SocketDirectory(str(socket_folder)).remove_stale_sockets() == []
+
+
+def test_a_folder_that_is_not_there_has_no_stale_sockets(socket_folder: Path) -> None:
+    assert SocketDirectory(str(socket_folder / "none")).remove_stale_sockets() == []
+
+
+def test_a_file_made_again_is_another_one(tmp_path: Path) -> None:
+    file = tmp_path / "f"
+    assert identity(file) is None
+    file.touch()
+    before = identity(file)
+    file.chmod(0o600)
+    assert identity(file) == before
+    other = tmp_path / "g"
+    other.touch()
+    other.rename(file)
+    assert identity(file) != before
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_change_is_told_of(tmp_path: Path, exists: bool) -> None:
+    folder = tmp_path / "plugins"
+    if exists:
+        folder.mkdir()
+    watched = SocketDirectory(str(folder))
+
+    async def main() -> None:
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(watched.run)
+            tasks.start_soon(make_file)
+            with anyio.fail_after(20):
+                await watched.wait_until((folder / "x").exists)
+            tasks.cancel_scope.cancel()
+
+    async def make_file() -> None:
+        folder.mkdir(exist_ok=True)
+        (folder / "x").touch()
+
+    anyio.run(main)
+    assert (folder / "x").exists()

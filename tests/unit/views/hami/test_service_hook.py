@@ -1,0 +1,96 @@
+"""What the device plugin does with somebody who assigns."""
+
+from collections.abc import Sequence
+
+import anyio
+import pytest
+from grpclib.const import Status
+from grpclib.exceptions import GRPCError
+
+from hami_mock.errors import NotAssigned
+from hami_mock.kubelet._proto.v1beta1 import AllocateRequest, ContainerAllocateRequest
+from hami_mock.node.fault import Call, Effect, Fault
+from hami_mock.node.resources import Resource
+from hami_mock.views.deviceplugin.counters import ResourceCounters
+from hami_mock.views.deviceplugin.service import DevicePluginService
+from tests.unit.views.hami.rig import count_resource, state_with
+
+GPU = count_resource()
+CARD = GPU.cards[0].uuid
+
+
+class FakeAssigner:
+    """Assigns the same to all, or nothing to anybody."""
+
+    def __init__(self, *, handles: bool = True, fails: bool = False) -> None:
+        self._handles = handles
+        self._fails = fails
+        self.refused: list[str] = []
+
+    def handles(self, resource: Resource) -> bool:
+        return self._handles
+
+    async def assign(
+        self, resource: Resource, requests: Sequence[Sequence[str]]
+    ) -> list[dict[str, str]]:
+        if self._fails:
+            raise NotAssigned("nothing for you")
+        return [{"ASSIGNED": ",".join(ids)} for ids in requests]
+
+    async def refuse(
+        self, resource: Resource, requests: Sequence[Sequence[str]], reason: str
+    ) -> None:
+        self.refused.append(reason)
+
+
+def allocate(
+    assigner: FakeAssigner, *device_ids: str, fault: Fault | None = None
+) -> tuple[dict[str, str], ResourceCounters]:
+    state, counters = state_with(GPU), ResourceCounters()
+    if fault:
+        state.strike(fault)
+    service = DevicePluginService(GPU, state, counters, assigner)
+    request = AllocateRequest([ContainerAllocateRequest(list(device_ids))])
+    (answer,) = anyio.run(service.allocate, request).container_responses
+    return answer.envs, counters
+
+
+def test_what_is_assigned_is_the_answer() -> None:
+    variables, counters = allocate(FakeAssigner(), f"{CARD}-3")
+    assert variables == {"ASSIGNED": f"{CARD}-3"}
+    assert counters.allocations == 1
+
+
+def test_resources_that_nobody_assigns_are_answered_as_ever() -> None:
+    variables, _ = allocate(FakeAssigner(handles=False), f"{CARD}-3")
+    assert variables == {"NVIDIA_VISIBLE_DEVICES": CARD}
+
+
+def test_a_refusal_by_the_assigner_is_the_kubelets_error() -> None:
+    assigner = FakeAssigner(fails=True)
+    with pytest.raises(GRPCError, match="nothing for you") as caught:
+        allocate(assigner, f"{CARD}-3")
+    assert caught.value.status is Status.FAILED_PRECONDITION
+    assert assigner.refused == []  # it knows
+
+
+@pytest.mark.parametrize(
+    ("device_id", "fault", "reason"),
+    [
+        ("GPU-x-0", None, "there is no device"),
+        (f"{CARD}-0", Fault(Effect.UNHEALTHY, frozenset({CARD})), "unhealthy"),
+        (
+            f"{CARD}-0",
+            Fault(Effect.BROKEN, frozenset({GPU.name}), "on command", Call.ALLOCATE),
+            "on command",
+        ),
+    ],
+)
+def test_the_assigner_hears_of_what_went_wrong_without_it(
+    device_id: str, fault: Fault | None, reason: str
+) -> None:
+    assigner = FakeAssigner()
+    with pytest.raises(GRPCError, match=reason):
+        allocate(assigner, device_id, fault=fault)
+    (heard,) = assigner.refused
+    assert reason in heard
