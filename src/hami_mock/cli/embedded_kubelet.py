@@ -13,6 +13,7 @@ from grpclib.const import Status
 from grpclib.exceptions import GRPCError, StreamTerminatedError
 
 from hami_mock.errors import HamiMockError
+from hami_mock.kit.broadcast import Broadcast
 from hami_mock.kubelet._proto.v1beta1 import (
     AllocateRequest,
     ContainerAllocateRequest,
@@ -75,7 +76,7 @@ class EmbeddedKubelet(RegistrationBase):
         self.devices: dict[str, DeviceSet] = {}
         self._folder = folder
         self._tasks: TaskGroup | None = None
-        self._changed = anyio.Event()
+        self._changes = Broadcast()
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Take registrations until cancelled."""
@@ -88,8 +89,7 @@ class EmbeddedKubelet(RegistrationBase):
 
     async def wait_until(self, condition: Callable[[], bool]) -> None:
         """Wait until a condition on `devices` holds."""
-        while not condition():
-            await self._changed.wait()
+        await self._changes.wait_until(condition)
 
     async def register(self, message: RegisterRequest) -> Empty:
         """Take a registration after the checks that the real kubelet makes, in its words."""
@@ -129,14 +129,14 @@ class EmbeddedKubelet(RegistrationBase):
         except BaseException:
             self.release(pod)
             raise
-        self._tell()
+        self._changes.send()
         return environment
 
     def release(self, pod: str) -> None:
         """Take back all that a pod holds."""
         for devices in self.devices.values():
             devices.held = {i: holder for i, holder in devices.held.items() if holder != pod}
-        self._tell()
+        self._changes.send()
 
     async def _choose(self, devices: DeviceSet, count: int) -> list[str]:
         free = sorted(devices.free)
@@ -170,12 +170,12 @@ class EmbeddedKubelet(RegistrationBase):
                     known = dict(read_devices(message.payload))
                     devices.healthy = {i for i, health in known.items() if health == "Healthy"}
                     devices.unhealthy = known.keys() - devices.healthy
-                    self._tell()
+                    self._changes.send()
         finally:
             channel.close()
             devices.unhealthy |= devices.healthy
             devices.healthy = set()
-            self._tell()
+            self._changes.send()
 
     async def _call(self, endpoint: str, call: Callable[[DevicePluginStub], Awaitable[_T]]) -> _T:
         channel = self._dial(endpoint)
@@ -186,7 +186,3 @@ class EmbeddedKubelet(RegistrationBase):
 
     def _dial(self, endpoint: str) -> Channel:
         return Channel(path=str(self._folder / endpoint), codec=PluginCodec())
-
-    def _tell(self) -> None:
-        self._changed.set()
-        self._changed = anyio.Event()

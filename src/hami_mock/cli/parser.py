@@ -6,6 +6,7 @@ from typing import NoReturn
 
 from hami_mock.cli.flags import GO_SWITCHES, GO_VALUES, log_level_of_go_flags
 from hami_mock.errors import UsageError
+from hami_mock.kit.similar import did_you_mean
 from hami_mock.settings.options import BY_NAME, OPTIONS
 
 EPILOG = """\
@@ -46,11 +47,8 @@ class Parser(argparse.ArgumentParser):
         flag = argument.partition("=")[0]
         if not flag.startswith("-"):
             return f"{argument!r} belongs to no flag; see {self.prog} --help"
-        import difflib  # only after a mistake
-
-        close = difflib.get_close_matches(flag, self._option_string_actions, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"see {self.prog} --help"
-        return f"{flag}: there is no such flag; {hint}"
+        hint = did_you_mean(flag, self._option_string_actions) or f"; see {self.prog} --help"
+        return f"{flag}: there is no such flag{hint}"
 
     def _add_options(self) -> None:
         groups: dict[str, argparse._ArgumentGroup] = {}

@@ -1,9 +1,9 @@
 """The vendors and resource names that HAMi knows: its defaults, or a device configuration's."""
 
-import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from hami_mock.kit.similar import similar
 from hami_mock.settings.hami_config.device_config import DeviceConfig
 from hami_mock.vendors import VENDORS
 from hami_mock.vendors.hami_vendor import HamiVendor, ResourceNames
@@ -44,9 +44,7 @@ def known_names(vendors: Iterable[HamiVendor]) -> frozenset[str]:
 
 def meant(name: str, known: Iterable[str]) -> str:
     """Return the known name that a wrong one was probably meant to be, or nothing."""
-    by_lower = {each.lower(): each for each in sorted(known)}
-    close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=_SIMILARITY)
-    return by_lower[close[0]] if close else ""
+    return next(iter(similar(name, sorted(known), cutoff=_SIMILARITY)), "")
 
 
 def _names(vendors: Iterable[HamiVendor]) -> Iterator[str]:

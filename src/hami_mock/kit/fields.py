@@ -5,6 +5,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from hami_mock.kit.similar import did_you_mean
+
 _T = TypeVar("_T")
 _D = TypeVar("_D")
 
@@ -69,11 +71,4 @@ class Fields:
             if key in keys:
                 continue
             name = str(key)
-            self.say(name, elsewhere.get(name) or f"there is no such key{_hint(name, keys)}")
-
-
-def _hint(name: str, known: Collection[str]) -> str:
-    import difflib  # only after a mistake
-
-    close = difflib.get_close_matches(name, known, n=1)
-    return f"; did you mean {close[0]}?" if close else ""
+            self.say(name, elsewhere.get(name) or f"there is no such key{did_you_mean(name, keys)}")

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import anyio
 from anyio.abc import TaskStatus
 
+from hami_mock.kit.broadcast import Broadcast
+
 if TYPE_CHECKING:
     from asyncinotify import Inotify
 
@@ -28,7 +30,7 @@ class FolderWatch:
         """Watch what comes and goes; with_writes, also what is written to."""
         self.path = path
         self._with_writes = with_writes
-        self._changed = anyio.Event()
+        self._changes = Broadcast()
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Watch the folder until cancelled."""
@@ -43,20 +45,16 @@ class FolderWatch:
             try:
                 with Inotify() as inotify:
                     inotify.add_watch(self.path, changes | Mask.ONLYDIR)
-                    self._tell()
+                    self._changes.send()
                     await self._follow(inotify)
             except OSError:
                 # No folder yet (or no inotify to be had): the waiters look for themselves.
                 await anyio.sleep(_CHECK_SECONDS_WITHOUT_FOLDER)
-                self._tell()
+                self._changes.send()
 
     async def wait_until(self, condition: Callable[[], bool]) -> None:
         """Wait until a condition on the folder holds; it is checked whenever the folder changed."""
-        while True:
-            changed = self._changed
-            if condition():
-                return
-            await changed.wait()
+        await self._changes.wait_until(condition)
 
     async def _follow(self, inotify: "Inotify") -> None:
         """Tell of changes until the folder itself is gone."""
@@ -64,11 +62,7 @@ class FolderWatch:
         while watched is not None and identity(self.path) == watched:
             with anyio.move_on_after(_CHECK_SECONDS):
                 await inotify.get()
-            self._tell()
-
-    def _tell(self) -> None:
-        self._changed.set()
-        self._changed = anyio.Event()
+            self._changes.send()
 
 
 def identity(path: Path) -> Identity | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-import anyio
+from hami_mock.kit.broadcast import Broadcast
 
 _log = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ class EventLog:
         self.counts: Counter[Kind] = Counter()
         self._clock = clock
         self._recent: deque[Event] = deque(maxlen=_KEPT)
-        self._more = anyio.Event()
+        self._more = Broadcast()
 
     def add(self, kind: Kind, subject: str, message: str) -> None:
         """Log, count and keep an event."""
@@ -80,8 +80,7 @@ class EventLog:
         self._recent.append(event)
         level = logging.WARNING if event.is_warning else logging.INFO
         _log.log(level, "%s: %s%s", kind, subject and f"{subject}: ", message)
-        self._more.set()
-        self._more = anyio.Event()
+        self._more.send()
 
     def after(self, number: int) -> list[Event]:
         """Return the events that are kept of those after a number."""
@@ -89,6 +88,5 @@ class EventLog:
 
     async def wait_after(self, number: int) -> list[Event]:
         """Return the same, but wait until there is one."""
-        while not (events := self.after(number)):
-            await self._more.wait()
-        return events
+        await self._more.wait_until(lambda: bool(self.after(number)))
+        return self.after(number)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Set
 
 import anyio
 
+from hami_mock.kit.broadcast import Broadcast
 from hami_mock.node.cards import Card
 from hami_mock.node.events import EventLog, Kind
 from hami_mock.node.fault import CARD_EFFECTS, Call, Effect, Fault
@@ -45,7 +46,7 @@ class NodeState:
         """How often each card had each Xid, by the card's UUID."""
         self.drops: Counter[str] = Counter()
         """How often each resource's list streams were dropped on command."""
-        self._changed = anyio.Event()
+        self._changes = Broadcast()
         self._look()
 
     def strike(self, *faults: Fault) -> None:
@@ -129,15 +130,11 @@ class NodeState:
 
         Take it before looking at the state, so that no change falls between look and wait.
         """
-        return self._changed
+        return self._changes.next()
 
     async def wait_until(self, condition: Callable[[], bool]) -> None:
         """Wait until a condition on the state holds."""
-        while True:
-            change = self.next_change()
-            if condition():
-                return
-            await change.wait()
+        await self._changes.wait_until(condition)
 
     def _tell_end(self, fault: Fault, target: str) -> None:
         still = [f.text for f in self.faults if f.effect is fault.effect and target in f.targets]
@@ -165,5 +162,4 @@ class NodeState:
 
     def _tell(self) -> None:
         self._look()
-        self._changed.set()
-        self._changed = anyio.Event()
+        self._changes.send()

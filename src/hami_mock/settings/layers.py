@@ -5,7 +5,7 @@ stands, so that a message can name the flag, the variable, or the file and key t
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource
 
+from hami_mock.kit.similar import did_you_mean
 from hami_mock.settings.options import BY_NAME, ENV_PREFIX, GROUP_KEYS, GROUP_OPTIONS, OPTIONS
 
 # Kubernetes gives a pod such variables for each Service of its namespace: one named hami-mock must
@@ -42,7 +43,7 @@ def flag_layer(flags: Mapping[str, str], problems: list[str]) -> Layer:
 def override_layer(values: Mapping[str, str], problems: list[str]) -> Layer:
     """Return the layer of `ctl set`; names that are no option are problems."""
     problems += [
-        f"{name}: there is no such option{_hint(name, BY_NAME)}"
+        f"{name}: there is no such option{did_you_mean(name, BY_NAME)}"
         for name in values
         if name not in BY_NAME
     ]
@@ -58,7 +59,7 @@ def environment_layer(environ: Mapping[str, str], problems: list[str]) -> Layer:
         for variable, name in zip(option.variables, (option.name, *option.aliases), strict=True)
     }
     problems += [
-        f"{variable}: there is no such variable{_hint(variable, known)}"
+        f"{variable}: there is no such variable{did_you_mean(variable, known)}"
         for variable in sorted(environ)
         if variable.startswith(ENV_PREFIX)
         and variable not in known
@@ -82,7 +83,7 @@ def file_layer(
     barred = {"config", "node-name"} if is_section else {"config"}
     known = (BY_NAME.keys() | GROUP_OPTIONS.keys()) - barred
     problems += [
-        f"{path}: {entry.place}: there is no such key{_hint(name, known)}"
+        f"{path}: {entry.place}: there is no such key{did_you_mean(name, known)}"
         for name, entry in entries.items()
         if name not in known and not _is_empty_mapping(name, entry)
     ]
@@ -154,7 +155,9 @@ class Merged:
                 allowed = BY_NAME[name].kind.allowed
             else:
                 place, allowed = _place_in_groups(place, inner)
-            line = f"{place}: there is no such key{_hint(place.rpartition('.')[2], GROUP_KEYS)}"
+            line = (
+                f"{place}: there is no such key{did_you_mean(place.rpartition('.')[2], GROUP_KEYS)}"
+            )
             if allowed is not None:
                 line = not_allowed(place, detail["input"], allowed)
             # A value that may be of two kinds fails as both: one line is enough.
@@ -186,13 +189,6 @@ def _canonical(entries: Mapping[str, Entry], problems: list[str]) -> Layer:
             problems.append(f"{entry.place}: says the same as {layer[proper].place}: keep one")
         layer[proper] = entry
     return layer
-
-
-def _hint(name: object, known: Collection[str]) -> str:
-    import difflib  # only after a mistake
-
-    close = difflib.get_close_matches(str(name), known, n=1)
-    return f"; did you mean {close[0]}?" if close else ""
 
 
 def _field(name: str) -> str:

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from hami_mock.kit.similar import similar as most_like
+
 
 @dataclass(frozen=True)
 class Model:
@@ -66,9 +68,6 @@ def find(vendor: str, name: str) -> Model | None:
 
 def similar(vendor: str, name: str) -> list[str]:
     """Return the names of the vendor's models that look most like the name."""
-    import difflib  # only after a mistake
-
-    lower = {known.lower(): known for known in models()[vendor]}
-    close = difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.4)
-    containing = [known for known in lower if name.lower() in known]
-    return [lower[known] for known in dict.fromkeys(containing[:3] + close)]
+    known = models()[vendor]
+    containing = [each for each in known if name.lower() in each.lower()]
+    return list(dict.fromkeys(containing[:3] + most_like(name, known, most=3, cutoff=0.4)))

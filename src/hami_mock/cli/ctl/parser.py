@@ -11,6 +11,7 @@ from hami_mock.cli.ctl.commands import COMMANDS, examples_of
 from hami_mock.cli.ctl.screens import OUTPUTS
 from hami_mock.control.protocol import DEFAULT_SOCKET, FLAG, VARIABLE
 from hami_mock.errors import UsageError
+from hami_mock.kit.similar import did_you_mean
 
 _HELP = ("-h", "--help", "-help", "help")
 _TAUGHT = ("status", "fail", "recover", "delay", "set", "events")
@@ -78,7 +79,7 @@ def _parse(name: str, words: list[str], common: _Parser) -> Parsed:
     if unknown:
         flags = parser._option_string_actions
         raise UsageError(
-            f"ctl {name}: {word!r} makes no sense here{_did_you_mean(word, flags)}"
+            f"ctl {name}: {word!r} makes no sense here{did_you_mean(word, flags)}"
             # A word may be the value of the flag that isn't one.
             for word in [word for word in unknown if word.startswith("-")] or unknown
         )
@@ -130,12 +131,5 @@ def _command_name(words: list[str], commands: Iterable[str]) -> str:
     firsts = dict.fromkeys(
         command if len(words) > 1 else command.split()[0] for command in commands
     )
-    hint = _did_you_mean(name, firsts) or f": use one of {', '.join(firsts)}"
+    hint = did_you_mean(name, firsts) or f": use one of {', '.join(firsts)}"
     raise UsageError(f"ctl: {name!r} is no command{hint}")
-
-
-def _did_you_mean(word: str, words: Iterable[str]) -> str:
-    import difflib  # only after a mistake
-
-    close = difflib.get_close_matches(word, list(words), n=1)
-    return f"; did you mean {close[0]}?" if close else ""

@@ -11,6 +11,7 @@ from anyio.abc import TaskStatus
 from hami_mock.cluster.kubernetes import Kubernetes, Object, annotations_of
 from hami_mock.errors import ClusterError
 from hami_mock.hami import handshake
+from hami_mock.kit.broadcast import Broadcast
 from hami_mock.kit.concurrency import Backoff, first_of
 from hami_mock.node.state import NodeState
 from hami_mock.views.hami.difference import Difference, difference
@@ -35,7 +36,7 @@ class Registrar:
         self._kubernetes = kubernetes
         self._keep = keep
         self._node: Object | None = None
-        self._node_changed = anyio.Event()
+        self._node_changes = Broadcast()
         self._ours: set[str] = set()
         self._written: Registration | None = None
         self._reported: float | None = None
@@ -67,8 +68,7 @@ class Registrar:
         """
         if self._node is None or _version(node) >= _version(self._node):
             self._node = node
-            self._node_changed.set()
-            self._node_changed = anyio.Event()
+            self._node_changes.send()
 
     async def _keep_up(self) -> None:
         """Write what has to be written, then wait for a reason to look again."""
@@ -83,7 +83,7 @@ class Registrar:
                 with anyio.move_on_after(await self._write(found, wanted)):
                     await state_changed.wait()
                 return
-        node_changed = self._node_changed
+        node_changed = self._node_changes.next()
         with anyio.move_on_after(self._until_report(wanted)):
             await first_of(node_changed.wait, state_changed.wait)
 
