@@ -64,5 +64,13 @@ def alone(argv: Sequence[str]) -> list[str]:
     return ["setpriv", "--pdeathsig=KILL", "--", "unshare", *namespaces, "--", *argv]
 
 
+def hearing_signals(argv: Sequence[str | Path]) -> list[str]:
+    """`argv` with no signal ignored, whatever we were started with.
+
+    In the background of a shell SIGINT is ignored, and so it would be by all that we start.
+    """
+    return ["env", "--default-signal", *map(str, argv)]
+
+
 def _text(raw: bytes | None) -> str:
     return (raw or b"").decode(errors="replace")

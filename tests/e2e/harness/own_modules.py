@@ -6,9 +6,11 @@ import os
 import sys
 from pathlib import Path
 
+from .commands import hearing_signals
+
 
 def module_command(module: str) -> list[str]:
-    return [sys.executable, "-m", f"{__package__}.{module}"]
+    return hearing_signals([sys.executable, "-m", f"{__package__}.{module}"])
 
 
 def module_environment() -> dict[str, str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from . import cgroups
 from .cache import exclusive
+from .commands import hearing_signals
 from .errors import HarnessError
 from .own_modules import module_command, module_environment
 
@@ -73,7 +74,7 @@ class Sandbox:
         """
         with log.open("ab") as file:
             process = subprocess.Popen(
-                self.argv(command),
+                self.argv(hearing_signals(command)),
                 cwd="/",
                 env=dict(env),
                 stdin=subprocess.DEVNULL,
