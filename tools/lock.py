@@ -22,6 +22,7 @@ SOURCES = {
     "run": ["pyproject.toml"],
     "build": ["--group=build"],
     "dev": ["pyproject.toml", "--group=dev"],
+    "go": ["--group=go"],
 }
 
 for name, sources in SOURCES.items():

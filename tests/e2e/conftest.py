@@ -9,33 +9,39 @@ from pathlib import Path
 
 import pytest
 
+from .durations import durations_table
 from .harness import (
     DEFAULT,
-    PINNED,
     Cluster,
     ClusterApi,
     ExistingCluster,
+    HarnessError,
     KubernetesVersion,
     Progress,
     RequirementsMissing,
     build_image,
-    parse_version,
+    parse_versions,
+    prepare,
 )
 from .mock import IMAGE, ROOT, Figures, Mock
 
 EXISTING = os.environ.get("E2E_KUBECONFIG")
+_progress = pytest.StashKey[Progress]()
+_figures = pytest.StashKey[Figures]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--kubernetes",
         action="append",
+        default=[],
         metavar="1.X[.Y]",
         help=f"release to test on, may be repeated, or 'all' (default {DEFAULT})",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_progress] = Progress()
     config.addinivalue_line("markers", "e2e: runs on a real Kubernetes cluster")
     config.addinivalue_line("markers", "minors(range): is true of these minors of Kubernetes only")
 
@@ -60,14 +66,39 @@ def _is_of_its_release(item: pytest.Item) -> bool:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if not {"kubernetes_version", "any_version"} & set(metafunc.fixturenames):
+        return
+    if EXISTING:
+        versions = [ExistingCluster(EXISTING, os.environ.get("E2E_NODE")).version]
+    else:
+        versions = list(parse_versions(metafunc.config.getoption("--kubernetes")))
     if "kubernetes_version" in metafunc.fixturenames:
-        if EXISTING:
-            there = ExistingCluster(EXISTING, os.environ.get("E2E_NODE")).version
-            metafunc.parametrize("kubernetes_version", [there], ids=str, scope="session")
-            return
-        asked = metafunc.config.getoption("--kubernetes") or [str(DEFAULT)]
-        versions = PINNED if "all" in asked else tuple(map(parse_version, asked))
         metafunc.parametrize("kubernetes_version", versions, ids=str, scope="session")
+    if "any_version" in metafunc.fixturenames:  # what is true of every release: once is enough
+        metafunc.parametrize("any_version", versions[:1], ids=str, scope="module")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> None:
+    """Compile before the first test: one that takes minutes is taken for one that hangs."""
+    if EXISTING or session.testsfailed or session.config.option.collectonly:
+        return
+    versions = {
+        value
+        for item in session.items
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec")
+        for value in item.callspec.params.values()
+        if isinstance(value, KubernetesVersion)
+    }
+    if not versions:
+        return
+    try:
+        with progress_shown(session.config) as progress:
+            prepare(versions, progress)
+    except RequirementsMissing:
+        return  # each test skips or fails with the reason
+    except HarnessError as error:
+        pytest.exit(f"the tests can't be prepared: {error}", returncode=1)
 
 
 @pytest.fixture(scope="session")
@@ -78,8 +109,8 @@ def any_cluster(
     if EXISTING:
         yield ExistingCluster(EXISTING, os.environ.get("E2E_NODE"))
         return
-    with progress_shown(pytestconfig):
-        starting = Cluster.start(kubernetes_version, Progress())
+    with progress_shown(pytestconfig) as progress:
+        starting = Cluster.start(kubernetes_version, progress)
         try:
             running = starting.__enter__()
         except RequirementsMissing as missing:
@@ -108,23 +139,23 @@ def skip_or_fail(missing: RequirementsMissing) -> None:
 
 
 @contextmanager
-def progress_shown(config: pytest.Config) -> Iterator[None]:
+def progress_shown(config: pytest.Config) -> Iterator[Progress]:
     """Let what is written now be seen now: the first start takes minutes."""
     capture = config.pluginmanager.getplugin("capturemanager")
     if capture is None:
-        yield
+        yield config.stash[_progress]
         return
     with capture.global_and_fixture_disabled():
         print()  # ends pytest's own unfinished line
-        yield
+        yield config.stash[_progress]
 
 
 @pytest.fixture(scope="session")
 def image(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Path:
     """The archive of the image that the Containerfile makes."""
     archive = tmp_path_factory.mktemp("image") / "hami-mock.tar"
-    with progress_shown(pytestconfig):
-        build_image(ROOT / "Containerfile", ROOT, IMAGE, archive, Progress())
+    with progress_shown(pytestconfig) as progress:
+        build_image(ROOT / "Containerfile", ROOT, IMAGE, archive, progress)
     return archive
 
 
@@ -135,7 +166,7 @@ def equipped(
     """A cluster that has the image; one that isn't ours has it already."""
     if isinstance(any_cluster, Cluster):
         archive: Path = request.getfixturevalue("image")
-        with progress_shown(pytestconfig), Progress().step("load the image"):
+        with progress_shown(pytestconfig) as progress, progress.step("load the image"):
             any_cluster.load_image(archive)
     return any_cluster
 
@@ -149,9 +180,6 @@ def mock(equipped: ClusterApi) -> Iterator[Mock]:
     mock.remove()
 
 
-_figures = pytest.StashKey[Figures]()
-
-
 @pytest.fixture(scope="session")
 def figures(pytestconfig: pytest.Config) -> Figures:
     """Where a test leaves what it measured; the table is printed at the end."""
@@ -159,6 +187,16 @@ def figures(pytestconfig: pytest.Config) -> Figures:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    terminalreporter.section("where the time went")
+    reports = [
+        report
+        for category in terminalreporter.stats.values()
+        for report in category
+        if isinstance(report, pytest.TestReport)
+    ]
+    progress = terminalreporter.config.stash[_progress]
+    for line in durations_table(progress.finished, reports):
+        terminalreporter.write_line(line)
     figures = terminalreporter.config.stash.get(_figures, None)
     if figures is not None:
         terminalreporter.section("figures")

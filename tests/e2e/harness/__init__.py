@@ -1,6 +1,7 @@
 """A real one-machine Kubernetes, brought up and torn down by our own code.
 
 api.py             what a test can ask of any cluster, also one that was there (existing.py)
+prepare.py         what takes minutes, before any test waits for it
 cluster.py         a cluster of our own, and what a test can do to it
 ├── binaries.py        the Kubernetes programs, compiled once into the cache (cache.py)
 ├── requirements.py    what the machine must have
@@ -21,10 +22,11 @@ from .existing import ExistingCluster
 from .hami import Hami, running_hami
 from .hami_config import default_device_config, managed_resources
 from .hami_program import hami_scheduler
+from .prepare import prepare
 from .progress import Progress
 from .requirements import missing_requirements
 from .small_images import WORKLOAD
-from .versions import DEFAULT, PINNED, KubernetesVersion, parse_version
+from .versions import DEFAULT, PINNED, KubernetesVersion, parse_version, parse_versions
 
 __all__ = [
     "DEFAULT",
@@ -46,5 +48,7 @@ __all__ = [
     "managed_resources",
     "missing_requirements",
     "parse_version",
+    "parse_versions",
+    "prepare",
     "running_hami",
 ]

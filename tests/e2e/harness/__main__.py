@@ -9,14 +9,12 @@ import signal
 import sys
 from pathlib import Path
 
-from .base_image import base_image
-from .binaries import kubernetes_binaries
 from .cluster import Cluster
 from .container_build import build_image
 from .errors import HarnessError
+from .prepare import prepare
 from .progress import Progress
-from .requirements import ensure_requirements
-from .versions import DEFAULT, KubernetesVersion, parse_version
+from .versions import DEFAULT, KubernetesVersion, parse_version, parse_versions
 
 
 def main() -> int:
@@ -24,9 +22,8 @@ def main() -> int:
     # A `kill` ends the cluster in the same order as Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        version = parse_version(arguments.kubernetes)
         if arguments.command == "prepare":
-            _prepare(version)
+            prepare(parse_versions(arguments.kubernetes), Progress())
         elif arguments.command == "build-image":
             build_image(
                 arguments.file,
@@ -36,7 +33,7 @@ def main() -> int:
                 Progress(),
             )
         else:
-            _up(version, arguments.image)
+            _up(parse_version(arguments.kubernetes), arguments.image)
     except HarnessError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -49,6 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.e2e.harness", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     up = commands.add_parser("up", help="start a cluster and keep it until Ctrl-C")
+    up.add_argument("--kubernetes", default=str(DEFAULT), metavar="1.X[.Y]")
     up.add_argument(
         "--image",
         type=Path,
@@ -57,22 +55,20 @@ def _parser() -> argparse.ArgumentParser:
         metavar="ARCHIVE",
         help="an image archive to load; may be repeated",
     )
-    prepare = commands.add_parser("prepare", help="fill the cache: programs and base image")
+    fill = commands.add_parser("prepare", help="fill the cache: programs and base image")
+    fill.add_argument(
+        "--kubernetes",
+        action="append",
+        default=[],
+        metavar="1.X[.Y]",
+        help="may be repeated, or 'all'",
+    )
     build = commands.add_parser("build-image", help="build a Containerfile into an archive")
     build.add_argument("--file", type=Path, default=Path("Containerfile"))
     build.add_argument("--context", type=Path, default=Path())
     build.add_argument("--name", required=True)
     build.add_argument("--output", type=Path, required=True)
-    for command in (up, prepare, build):
-        command.add_argument("--kubernetes", default=str(DEFAULT), metavar="1.X[.Y]")
     return parser
-
-
-def _prepare(version: KubernetesVersion) -> None:
-    progress = Progress()
-    ensure_requirements(version, progress)
-    print(kubernetes_binaries(version, progress))
-    print(base_image(progress))
 
 
 def _up(version: KubernetesVersion, images: list[Path]) -> None:

@@ -24,7 +24,7 @@ DOWNLOAD_TIMEOUT_S = 600.0
 COMPILE_TIMEOUT_S = 1800.0
 
 
-def hami_scheduler() -> Path:
+def hami_scheduler(progress: Progress | None = None) -> Path:
     """The program: what $E2E_HAMI_SCHEDULER names, or our own of HAMi 2.10.0.
 
     Raises RequirementsMissing when it can't be had, and HarnessError when the variable names
@@ -32,14 +32,14 @@ def hami_scheduler() -> Path:
     """
     given = os.environ.get(PROGRAM_VARIABLE)
     if not given:
-        return _compiled()
+        return _compiled(progress or Progress())
     program = Path(given).absolute()
     if not program.is_file() or not os.access(program, os.X_OK):
         raise HarnessError(f"{PROGRAM_VARIABLE}: there is no program {given}")
     return program
 
 
-def _compiled() -> Path:
+def _compiled(progress: Progress) -> Path:
     target = cache_folder() / "hami" / COMMIT
     program = target / "scheduler"
     if program.exists():
@@ -52,7 +52,6 @@ def _compiled() -> Path:
     if missing:
         raise RequirementsMissing([*missing, _or_name_one()])
     version, go = _module_version()
-    progress = Progress()
     with exclusive(f"hami-{COMMIT}"):
         if program.exists():  # another run compiled it while this one waited for the lock
             return program

@@ -22,10 +22,13 @@ class Step:
         self.detail = ""
         self.started = time.monotonic()
 
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.started
+
     def line(self, state: str) -> str:
-        elapsed = time.monotonic() - self.started
         detail = f" ({self.detail})" if self.detail else ""
-        return f"{elapsed:7.1f} s  {self.label}{detail}{state}"
+        return f"{self.seconds:7.1f} s  {self.label}{detail}{state}"
 
 
 class Progress:
@@ -33,6 +36,8 @@ class Progress:
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream
+        # What was done and how many seconds it took, for a table afterwards.
+        self.finished: list[tuple[str, float]] = []
 
     @contextmanager
     def step(self, label: str) -> Iterator[Step]:
@@ -50,6 +55,7 @@ class Progress:
         finally:
             done.set()
             ticker.join()
+            self.finished.append((step.label, step.seconds))
             _write(stream, step.line(state), live=live, last=True)
 
 

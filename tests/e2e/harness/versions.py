@@ -6,6 +6,7 @@ be verified and so is not used. To move on: change the pin, run `make e2e-all`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .errors import HarnessError
@@ -31,6 +32,12 @@ class KubernetesVersion:
 
 PINNED = (KubernetesVersion(35, 8), KubernetesVersion(36, 4))
 DEFAULT = PINNED[0]
+
+
+def parse_versions(texts: Iterable[str]) -> tuple[KubernetesVersion, ...]:
+    """What --kubernetes was given: releases, or 'all'; nothing means the default."""
+    asked = list(texts) or [str(DEFAULT)]
+    return PINNED if "all" in asked else tuple(map(parse_version, asked))
 
 
 def parse_version(text: str) -> KubernetesVersion:
