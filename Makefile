@@ -12,11 +12,11 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PROTO_OUT := src/hami_mock/kubelet/_proto
 
-.PHONY: help setup demo test test-all e2e e2e-all lint format bench binary proto lock clean
+.PHONY: help setup demo test test-all e2e e2e-all e2e-prepare lint format bench binary proto lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z][a-z0-9-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | \
-		awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+		awk -F'\t' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 setup: $(READY) ## make .venv with hami-mock and all tools in it
 
@@ -44,10 +44,13 @@ test-all: ## run the tests on every Python from 3.11 to 3.14 that this machine h
 		echo "== Python $$v"; $(MAKE) VENV=.venv-$$v PYTHON=$$p .venv-$$v/.ready; .venv-$$v/bin/python -m pytest; done
 
 e2e: $(READY) ## prove it on a real Kubernetes 1.35, made and removed here (needs root)
-	@$(BIN)/python -m pytest tests/e2e -v --kubernetes 1.35
+	@$(BIN)/python -m pytest tests/e2e -v --durations=10 --kubernetes 1.35
 
 e2e-all: $(READY) ## the same on Kubernetes 1.35 and 1.36
-	@$(BIN)/python -m pytest tests/e2e -v --kubernetes all
+	@$(BIN)/python -m pytest tests/e2e -v --durations=10 --kubernetes all
+
+e2e-prepare: $(READY) ## compile now what e2e-all needs, once; takes minutes
+	@$(BIN)/python -m tests.e2e.harness prepare --kubernetes all
 
 lint: $(READY) ## check style, types and generated code
 	@$(BIN)/ruff check
