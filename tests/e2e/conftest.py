@@ -187,18 +187,19 @@ def figures(pytestconfig: pytest.Config) -> Figures:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    terminalreporter.section("where the time went")
+    stash = terminalreporter.config.stash
     reports = [
         report
         for category in terminalreporter.stats.values()
         for report in category
         if isinstance(report, pytest.TestReport)
     ]
-    progress = terminalreporter.config.stash[_progress]
-    for line in durations_table(progress.finished, reports):
-        terminalreporter.write_line(line)
-    figures = terminalreporter.config.stash.get(_figures, None)
-    if figures is not None:
-        terminalreporter.section("figures")
-        for line in figures.table():
+    figures = stash.get(_figures, Figures())
+    for title, lines in (
+        ("where the time went", durations_table(stash[_progress].finished, reports)),
+        ("figures", figures.table() if figures.rows else []),
+    ):
+        if lines:
+            terminalreporter.section(title)
+        for line in lines:
             terminalreporter.write_line(line)
