@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -18,6 +19,8 @@ from .harness.quantities import whole_number
 
 ROOT = Path(__file__).parent.parent.parent
 MANIFESTS = ROOT / "manifests"
+EXAMPLES = ROOT / "examples" / "pods"
+OVERLAYS = ROOT / "overlays"
 RBAC, PLUGIN = MANIFESTS / "k8s-mock-rbac.yaml", MANIFESTS / "k8s-mock-plugin.yaml"
 IMAGE = "docker.io/library/hami-mock:0.1.0"
 NAMESPACE = "kube-system"
@@ -97,6 +100,26 @@ class Mock:
             container["volumeMounts"].append({"name": "config", "mountPath": "/etc/hami-mock"})
             pod["volumes"].append({"name": "config", "configMap": {"name": CONFIG_MAP}})
         self.cluster.apply(*documents)
+
+    @contextmanager
+    def applied(self, folder: Path) -> Iterator[None]:
+        """`kubectl apply -k`, with the image of this cluster; afterwards all of it is gone."""
+        rendered = self.cluster.kubectl("kustomize", folder)
+        self.cluster.kubectl("apply", "-f", "-", stdin=self.with_image(rendered))
+        try:
+            yield
+        finally:
+            self.remove()  # before its rights, which it needs to clean up
+            self.cluster.kubectl("delete", "-f", "-", "--ignore-not-found", stdin=rendered)
+
+    def with_image(self, manifests: str) -> str:
+        """The same, but the agent's image is the one that this cluster has."""
+        documents = [document for document in yaml.safe_load_all(manifests) if document]
+        for document in documents:
+            if document["kind"] == "DaemonSet":
+                (container,) = document["spec"]["template"]["spec"]["containers"]
+                container["image"] = self.image
+        return yaml.safe_dump_all(documents)
 
     def change_config(self, text: str) -> None:
         """Change the ConfigMap under the running agent."""
@@ -260,10 +283,23 @@ def config_map(text: str) -> dict[str, Any]:
     }
 
 
+def workload() -> str:
+    """An image that the node has, or can get."""
+    return os.environ.get("E2E_WORKLOAD", WORKLOAD)
+
+
+def example_pods(*names: str) -> list[dict[str, Any]]:
+    """The pods of examples/pods/NAME.yaml as they are, but for the image."""
+    pods = [pod for n in names for pod in yaml.safe_load_all((EXAMPLES / f"{n}.yaml").read_text())]
+    for made in pods:
+        for container in made["spec"]["containers"]:
+            container["image"] = workload()
+    return pods
+
+
 def container(name: str, requests: Mapping[str, int]) -> dict[str, Any]:
     limits = {resource: str(count) for resource, count in requests.items()}
-    image = os.environ.get("E2E_WORKLOAD", WORKLOAD)
-    return {"name": name, "image": image, "resources": {"limits": limits}}
+    return {"name": name, "image": workload(), "resources": {"limits": limits}}
 
 
 def pod(

@@ -33,7 +33,7 @@ BURST = 100
 @pytest.fixture
 def node(mock: Mock) -> Iterator[Mock]:
     """A cluster in which the agent may be HAMi's node side."""
-    rbac = ROOT / "overlays" / "hami" / "rbac.yaml"
+    rbac = ROOT / "components" / "hami" / "rbac.yaml"
     mock.cluster.kubectl("apply", "-f", rbac)
     yield mock
     mock.delete_pods()
@@ -262,7 +262,7 @@ def api_writes(mock: Mock) -> float:
 
 
 def test_a_companion_follows_what_a_real_plugin_says(mock: Mock) -> None:
-    rbac = ROOT / "overlays" / "companion" / "rbac.yaml"
+    rbac = ROOT / "components" / "companion" / "rbac.yaml"
     cluster, key = mock.cluster, NVIDIA.node.register
 
     def say(text: str | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from pathlib import Path
@@ -10,8 +11,19 @@ import pytest
 import yaml
 
 from tests.defaults import DEFAULT_COUNTS
+from tests.unit.deploy import kustomizations
 
-from .mock import IMAGE, NAMESPACE, PLUGIN, RBAC, ROOT, Figures, Mock
+from .mock import (
+    IMAGE,
+    NAMESPACE,
+    OVERLAYS,
+    PLUGIN,
+    RBAC,
+    TIMEOUT_S,
+    Figures,
+    Mock,
+    nvidia_counts,
+)
 
 HAMI_MANIFEST = f"""
 apiVersion: apps/v1
@@ -113,12 +125,41 @@ def _status(pid: int) -> dict[str, str]:
     return dict(line.split(":\t", 1) for line in lines if ":\t" in line)
 
 
-@pytest.mark.parametrize(
-    "overlay", ["nvidia", "all-vendors", "fleet", "events", "hami", "companion"]
-)
+def accepts(mock: Mock, folder: Path) -> bool:
+    """Tell whether the API server takes every object of a kustomization, without keeping any."""
+    said = mock.cluster.kubectl("apply", "--dry-run=server", "-k", folder)
+    return "daemonset.apps/hami-mock created (server dry run)" in said
+
+
+@pytest.mark.parametrize("overlay", kustomizations.OVERLAYS)
 def test_the_api_server_accepts_every_overlay(mock: Mock, overlay: str) -> None:
-    said = mock.cluster.kubectl("apply", "--dry-run=server", "-k", ROOT / "overlays" / overlay)
-    assert "daemonset.apps/hami-mock created (server dry run)" in said
+    assert accepts(mock, OVERLAYS / overlay)
+
+
+@pytest.mark.parametrize("names", kustomizations.sensible_combinations(most=2), ids="+".join)
+def test_the_api_server_accepts_components_together(
+    mock: Mock, tmp_path: Path, names: tuple[str, ...]
+) -> None:
+    assert accepts(mock, kustomizations.write_combination(tmp_path, names))
+
+
+def test_a_node_of_hamis_says_what_happens_to_the_cards_of_its_file(
+    mock: Mock, tmp_path: Path
+) -> None:
+    """Three components at work together: each shows in its own way."""
+    names = ("hami", "events", "fleet")
+    with mock.applied(kustomizations.write_combination(tmp_path, names)):
+        mock.wait_for(nvidia_counts(cards=3, memory=15360))
+        node = mock.cluster.get("node", mock.cluster.node_name)
+        registered = json.loads(node["metadata"]["annotations"]["hami.io/node-nvidia-register"])
+        assert len(registered) == 3
+        mock.ctl("fail", "nvidia/0", "--reason", "three components")
+        mock.cluster.wait(
+            "the Event of the failed card",
+            lambda: mock.cluster.kubectl("describe", "node", mock.cluster.node_name),
+            lambda told: "three components" in told,
+            timeout=TIMEOUT_S,
+        )
 
 
 def test_the_api_server_accepts_the_two_files(mock: Mock) -> None:
@@ -144,7 +185,7 @@ def test_it_may_ask_for_nodes_and_nothing_else(mock: Mock) -> None:
 
 
 def test_the_fleet_overlay_gives_a_node_its_section(mock: Mock) -> None:
-    fleet = yaml.safe_load((ROOT / "overlays" / "fleet" / "fleet.yaml").read_text())
+    fleet = yaml.safe_load((OVERLAYS / "fleet" / "fleet.yaml").read_text())
     fleet["nodes"].insert(0, {"match": "mock-*", "nvidia": {"cards": 3, "memory": 100}})
     mock.deploy(config=fleet)
     mock.wait_for({"nvidia.com/gpu": 30, "nvidia.com/gpumem": 300})

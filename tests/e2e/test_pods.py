@@ -7,9 +7,19 @@ from collections.abc import Iterator
 import pytest
 
 from .harness import CommandFailed
-from .mock import ONLY_NVIDIA, Mock, container, nvidia_counts, pod
+from .mock import (
+    EXAMPLES,
+    ONLY_NVIDIA,
+    OVERLAYS,
+    Mock,
+    container,
+    example_pods,
+    nvidia_counts,
+    pod,
+)
 
-WANTS = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 2000, "nvidia.com/gpucores": 20}
+(ONE_SLICE,) = example_pods("one-slice")
+WANTS = ONE_SLICE["spec"]["containers"][0]["resources"]["limits"]
 
 
 @pytest.fixture
@@ -27,7 +37,7 @@ def visible_cards(mock: Mock, name: str, container: str = "main") -> list[str]:
 
 def test_pods_run_until_memory_is_used_up_and_the_next_waits(node: Mock) -> None:
     for number in range(4):
-        node.start_pod(f"p{number}", WANTS)
+        node.cluster.apply(ONE_SLICE | {"metadata": {"name": f"p{number}"}})
     for number in range(4):
         node.wait_for_phase(f"p{number}", "Running")
     node.start_pod("late", WANTS)
@@ -56,6 +66,39 @@ def test_containers_and_init_containers_get_devices_of_their_own(node: Mock) -> 
     assert len(visible_cards(node, "many", "second")) == 2
     node.start_pod("late", WANTS)
     node.wait_for_scheduling_message("late", "Insufficient nvidia.com/gpumem")
+
+
+def test_a_slice_and_two_containers_fit_beside_each_other(node: Mock) -> None:
+    node.cluster.apply(*example_pods("one-slice", "two-containers"))
+    node.wait_for_phase("one-slice", "Running")
+    node.wait_for_phase("two-containers", "Running")
+    assert len(visible_cards(node, "one-slice")) == 1
+    assert len(set(visible_cards(node, "two-containers", "trainer"))) == 2
+    assert len(visible_cards(node, "two-containers", "server")) == 1
+
+
+def test_a_node_has_as_many_whole_cards_as_cards(node: Mock) -> None:
+    (whole,) = example_pods("whole-card")
+    for number in range(3):
+        node.cluster.apply(whole | {"metadata": {"name": f"whole-{number}"}})
+        if number < 2:
+            node.wait_for_phase(f"whole-{number}", "Running")
+    node.wait_for_scheduling_message("whole-2", "Insufficient nvidia.com/gpucores")
+
+
+def test_the_example_of_every_vendor_runs_where_all_have_cards(mock: Mock) -> None:
+    files = sorted((EXAMPLES / "vendors").glob("*.yaml"))
+    pods = example_pods(*(f"vendors/{file.stem}" for file in files))
+    assert len(pods) > len(files) > 12
+    with mock.applied(OVERLAYS / "all-vendors"):
+        mock.wait_until_ready()
+        mock.cluster.apply(*pods)
+        for made in pods:
+            mock.wait_for_phase(made["metadata"]["name"], "Running")
+        assert "MLU_VISIBLE_DEVICES" in mock.environment("cambricon")
+        assert "ILUVATAR_COREX_VISIBLE_DEVICES" in mock.environment("iluvatar")
+        assert "ROCR_VISIBLE_DEVICES" in mock.environment("amd")
+        mock.delete_pods()
 
 
 def test_a_resource_quota_holds(node: Mock) -> None:

@@ -208,7 +208,7 @@ def test_an_allocate_that_fails_says_why(mock: Mock) -> None:
 
 
 def test_what_happens_is_told_as_events_of_the_node(mock: Mock) -> None:
-    rbac = ROOT / "overlays" / "events" / "rbac.yaml"
+    rbac = ROOT / "components" / "events" / "rbac.yaml"
     mock.cluster.kubectl("apply", "-f", rbac)
     try:
         events = {"HAMI_MOCK_KUBERNETES_EVENTS": "on"}

@@ -1,0 +1,158 @@
+"""Components combine, and the overlays are made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.defaults import DEFAULT_COUNTS
+from tests.unit.deploy.kustomizations import (
+    COMPONENTS,
+    OVERLAYS,
+    SENSELESS,
+    patches,
+    read,
+    rendered,
+    renderer,
+    sensible_combinations,
+    variables,
+    write_combination,
+)
+from tests.unit.deploy.program import ROOT, planned, vendors
+
+# Where the pod finds a file → where it stands here.
+FILES = {
+    "/etc/hami-mock/fleet.yaml": ROOT / "overlays/fleet/fleet.yaml",
+    "/etc/hami-mock-scenarios/chaos.yaml": ROOT / "examples/scenarios/chaos.yaml",
+}
+
+
+def joined(names: Iterable[str]) -> str:
+    return "+".join(names)
+
+
+def as_here(told: dict[str, str]) -> dict[str, str]:
+    return {name: str(FILES.get(value, value)) for name, value in told.items()}
+
+
+@pytest.fixture
+def kustomize() -> list[str]:
+    command = renderer()
+    if command is None:
+        pytest.skip("neither kustomize nor kubectl is here; `make e2e` renders all of it too")
+    return command
+
+
+@pytest.mark.parametrize("name", [name for name in OVERLAYS if name != "companion"])
+def test_the_program_accepts_what_an_overlay_sets(name: str) -> None:
+    assert planned(as_here(variables(OVERLAYS[name])))
+
+
+def test_hami_and_all_vendors_add_up(tmp_path: Path) -> None:
+    """Every card fits at 1 MiB a unit, and has the name that HAMi's scheduler knows."""
+    counts = planned(variables(write_combination(tmp_path, ["hami", "all-vendors"])))
+    assert counts["huawei.com/Ascend910B3-memory"] == 4 * 65536
+    assert counts["amd.com/gpumem"] == 2 * 65520
+
+
+def test_coarse_memory_has_fewer_units_on_a_new_kubelet(tmp_path: Path) -> None:
+    plain = variables(COMPONENTS["all-vendors"])
+    coarse = variables(write_combination(tmp_path, ["all-vendors", "coarse-memory"]))
+    many, few = planned(plain), planned(coarse, "--kubelet-version=1.36")
+    fine = {name for name, count in many.items() if count > 1000}
+    assert fine == {name for name in many if few[name] < many[name]}
+    assert sum(few.values()) < 10_000 < sum(many.values())
+
+
+def test_nvidia_only_is_the_default_node_without_the_others() -> None:
+    expected = {name: n for name, n in DEFAULT_COUNTS.items() if name.startswith("nvidia.com/")}
+    assert planned(variables(COMPONENTS["nvidia-only"])) == expected
+
+
+def test_all_vendors_has_every_vendor_that_the_program_knows() -> None:
+    told = variables(OVERLAYS["all-vendors"])
+    wanted = {f"HAMI_MOCK_{name.replace('-', '_').upper()}_CARDS" for name in vendors()}
+    assert len(wanted) >= 16
+    assert {
+        name for name, count in told.items() if name.endswith("_CARDS") and int(count)
+    } == wanted
+
+
+def test_the_program_refuses_hami_with_coarse_memory(tmp_path: Path) -> None:
+    told = variables(write_combination(tmp_path, ["hami", "coarse-memory"]))
+    with pytest.raises(AssertionError, match="must be a number with --hami on"):
+        planned(told)
+
+
+def test_no_variable_is_set_by_two_components_that_go_together() -> None:
+    """So their order doesn't matter."""
+    for names in sensible_combinations():
+        sets = [set(variables(COMPONENTS[name])) for name in names]
+        assert len(set().union(*sets)) == sum(map(len, sets)), names
+
+
+def test_nothing_patches_the_arguments() -> None:
+    """A list of arguments has no keys: of two patches the last would win."""
+    for folder in (*COMPONENTS.values(), *OVERLAYS.values()):
+        for patch in patches(folder):
+            (container,) = patch["spec"]["template"]["spec"]["containers"]
+            assert set(container) <= {"name", "env", "volumeMounts"}
+
+
+def test_every_component_is_one_and_says_what_it_does() -> None:
+    for folder in COMPONENTS.values():
+        assert read(folder)["kind"] == "Component"
+        assert (folder / "kustomization.yaml").read_text().startswith("# ")
+    assert {name for pair in SENSELESS for name in pair} <= set(COMPONENTS)
+
+
+def test_every_scenario_is_in_the_config_map() -> None:
+    (made,) = read(ROOT / "examples")["configMapGenerator"]
+    there = sorted((ROOT / "examples/scenarios").glob("*.yaml"))
+    assert made["files"] == [f"scenarios/{file.name}" for file in there]
+
+
+@pytest.mark.parametrize("names", sensible_combinations(), ids=joined)
+def test_a_combination_has_all_of_each(
+    kustomize: list[str], tmp_path: Path, names: tuple[str, ...]
+) -> None:
+    folder = write_combination(tmp_path, names)
+    documents = rendered(kustomize, folder)
+    assert set_variables(documents) == variables(folder)
+    present = {(doc["kind"], doc["metadata"]["name"]) for doc in documents}
+    for name in ("hami", "companion"):
+        assert (("ClusterRole", f"hami-mock-{name}") in present) == (name in names)
+    assert (("Role", "hami-mock-events") in present) == ("events" in names)
+    assert mounted(documents) == {name for kind, name in present if kind == "ConfigMap"}, (
+        "a ConfigMap that isn't there lets the pod wait for ever"
+    )
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_an_overlay_renders_to_what_its_components_say(kustomize: list[str], name: str) -> None:
+    assert set_variables(rendered(kustomize, OVERLAYS[name])) == variables(OVERLAYS[name])
+
+
+def set_variables(documents: list[dict[str, Any]]) -> dict[str, str]:
+    (container,) = pod_spec(documents)["containers"]
+    assert container["args"] == ["run"]
+    return {entry["name"]: entry["value"] for entry in container["env"] if "value" in entry}
+
+
+def mounted(documents: list[dict[str, Any]]) -> set[str]:
+    spec = pod_spec(documents)
+    maps = {v["name"]: v["configMap"]["name"] for v in spec["volumes"] if "configMap" in v}
+    return {
+        maps[mount["name"]]
+        for mount in spec["containers"][0]["volumeMounts"]
+        if mount["name"] in maps
+    }
+
+
+def pod_spec(documents: list[dict[str, Any]]) -> dict[str, Any]:
+    (daemon_set,) = (doc for doc in documents if doc["kind"] == "DaemonSet")
+    spec: dict[str, Any] = daemon_set["spec"]["template"]["spec"]
+    return spec
