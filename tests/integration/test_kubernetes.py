@@ -147,9 +147,7 @@ def test_nobody_listening_and_silence_are_both_away(
 def test_without_a_usable_kubeconfig_nothing_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "kubernetes_asyncio.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "no")
-    )
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "no"))
 
     async def connect() -> None:
         async with Kubernetes():

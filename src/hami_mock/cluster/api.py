@@ -8,14 +8,17 @@ import logging
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hami_mock.errors import StartError
 from hami_mock.kubelet.limits import Version, parse_version
 
 if TYPE_CHECKING:
     from kubernetes_asyncio.client import ApiClient, CoreV1Api
 
 REQUEST_SECONDS = 5.0
+_USER_CONFIG = Path("~/.kube/config")
 _log = logging.getLogger(__name__)
 
 
@@ -31,8 +34,14 @@ async def api_client() -> "AsyncIterator[ApiClient]":
 
     if "KUBERNETES_SERVICE_HOST" in os.environ:
         config.load_incluster_config()  # type: ignore[no-untyped-call]
+    elif "KUBECONFIG" not in os.environ and not _USER_CONFIG.expanduser().exists():
+        raise StartError(
+            f"there is no cluster to ask: this is not a pod, KUBECONFIG is not set, and there is "
+            f"no {_USER_CONFIG}"
+        )
     else:
-        await config.load_kube_config()
+        # By name: the library remembers the variable as it was when it was imported.
+        await config.load_kube_config(config_file=os.environ.get("KUBECONFIG"))
     async with client.ApiClient() as api:
         yield api
 

@@ -46,6 +46,8 @@ class Kubernetes:
         self._stack = AsyncExitStack()
         try:
             self._client = await self._stack.enter_async_context(api_client())
+        except StartError:
+            raise
         except Exception as error:
             # Whatever it is (the library raises its own, YAML's, OS errors): no agent without it.
             raise StartError(f"the API server can't be used: {reason_of(error)}") from error
@@ -62,9 +64,14 @@ class Kubernetes:
         """Return a pod."""
         return await self._send(Request("get", "pods", name, namespace))
 
-    async def pods_on(self, node_name: str) -> list[Object]:
-        """Return the pods that are bound to a node."""
-        query = {"fieldSelector": f"spec.nodeName={node_name}"}
+    async def nodes(self) -> list[Object]:
+        """Return all nodes."""
+        found = await self._send(Request("list", "nodes"))
+        return list(found.get("items") or ())
+
+    async def pods_on(self, node_name: str = "") -> list[Object]:
+        """Return the pods that are bound to a node; without one, all pods."""
+        query = {"fieldSelector": f"spec.nodeName={node_name}"} if node_name else {}
         found = await self._send(Request("list", "pods", query=query))
         return list(found.get("items") or ())
 

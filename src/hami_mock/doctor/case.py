@@ -83,6 +83,11 @@ class NodeCase:
         """Return how much of a resource the kubelet would give; absent is none."""
         return self.node.allocatable.get(name, 0)
 
+    def cards(self, vendor: HamiVendor) -> tuple[RegisteredDevice, ...]:
+        """Return a vendor's cards here, as far as they are known."""
+        found = (seen.cards for seen in self.vendors if seen.vendor.word == vendor.word)
+        return next(found, ())
+
     def others(self, pod: PodObject) -> Sequence[PodObject]:
         """Return the other pods that hold something of the node."""
         return [

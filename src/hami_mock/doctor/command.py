@@ -1,5 +1,6 @@
 """`hami-mock doctor`: the command line, and where nodes and pods come from."""
 
+import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -16,13 +17,17 @@ from hami_mock.doctor.gathering import Gathered
 from hami_mock.doctor.objects import full_name_of, name_of
 from hami_mock.doctor.pod_case import SCHEDULER
 from hami_mock.doctor.report import Examined
-from hami_mock.errors import UsageError
+from hami_mock.errors import ClusterError, StartError, UsageError
 from hami_mock.settings.hami_config.device_config import DeviceConfig, parse
+
+NOBODY_TO_ASK = 3
+"""The exit code when there is no API server: neither well nor ill."""
 
 _DESCRIPTION = "explain why HAMi or the kubelet would refuse a node or a pod, and what to do"
 _EPILOG = """\
 The node and its pods are asked of the API server (as a pod, or as $KUBECONFIG or ~/.kube/config
-says), or read from files. Exit code: 0 no errors, 1 errors found, 2 wrong input.
+says), or read from files. Exit code: 0 no errors, 1 errors found, 2 wrong input, 3 nobody to ask:
+the API server can't be reached, or nothing says where it is.
 
 examples:
   hami-mock doctor gpu-node-1
@@ -35,7 +40,14 @@ examples:
 def main(arguments: list[str]) -> int:
     """Run the command; return its exit code. Raises UsageError or another error of ours."""
     parsed = _parser().parse(arguments)
-    return anyio.run(run, parsed)
+    try:
+        return anyio.run(run, parsed)
+    except (StartError, ClusterError) as error:
+        advice = (
+            "set KUBECONFIG, or read files: kubectl get node NAME -o json | hami-mock doctor -f -"
+        )
+        print(f"hami-mock: doctor: {error}; {advice}", file=sys.stderr)
+        return NOBODY_TO_ASK
 
 
 async def run(parsed: Namespace) -> int:
@@ -92,6 +104,6 @@ def _examine(found: Gathered, scheduler: str, config: DeviceConfig | None) -> It
         findings = examine_node(node, found.node_pods, now, config)
         yield Examined(f"Node {name_of(node)}", findings)
     for pod in found.pods:
-        rest = Rest(found.around, scheduler)
+        rest = Rest(found.around, found.candidates or found.nodes, scheduler)
         findings = examine_pod(pod, found.node_of(pod), now, config, rest)
         yield Examined(f"Pod {full_name_of(pod)}", findings)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from hami_mock.doctor.case import NodeCase, VendorCase
-from hami_mock.doctor.finding import Finding, error, warning
+from hami_mock.doctor.finding import Finding, error, note, warning
 from hami_mock.doctor.known import names_of
 from hami_mock.kubelet.limits import LARGEST_POD, dear, restart_seconds
 from hami_mock.kubelet.wire import HEALTHY, MESSAGE_LIMIT, device_size
@@ -12,6 +12,42 @@ MOST_UNITS = MESSAGE_LIMIT // device_size(3, HEALTHY)
 """How many units hami-mock can register for one resource; nobody can register many more."""
 MOST_UNITS_OF_HAMIS_MOCK = 123_011
 """The same for HAMi's mock, whose IDs are longer."""
+
+
+_SHOWN = 6
+"""How many names a note lists."""
+
+
+def is_left_behind(case: NodeCase, seen: VendorCase) -> bool:
+    """Tell whether all that is left of a vendor is that the node once had its resources.
+
+    The kubelet keeps the name of a resource for as long as the node lives.
+    """
+    names = [name for name in names_of(seen.vendor.resources) if name in case.node.capacity]
+    asked = {name for pod in case.pods or () if not pod.has_ended for name in pod.asks}
+    is_gone = not any(case.node.capacity[name] for name in names)
+    return seen.register is None and is_gone and not asked & set(names)
+
+
+def left_behind(case: NodeCase) -> Iterator[Finding]:
+    """No resource is there in name only."""
+    names = sorted(
+        {
+            name
+            for seen in case.vendors
+            if is_left_behind(case, seen)
+            for name in names_of(seen.vendor.resources)
+            if name in case.node.capacity
+        }
+    )
+    if names:
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        yield note(
+            f"node {case.node.name}",
+            f"{len(names)} resources are 0 and nobody stands behind them; an earlier configuration "
+            f"left them behind, for the kubelet keeps the names: {', '.join(names[:_SHOWN])}{more}",
+            "they do no harm; a node that is deleted and registers anew is rid of them",
+        )
 
 
 def count_is_there(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:

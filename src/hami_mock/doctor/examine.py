@@ -5,7 +5,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from hami_mock.doctor import counts, liveness, naming, pod_assignment, pod_request, registration
+from hami_mock.doctor import (
+    counts,
+    liveness,
+    naming,
+    pod_assignment,
+    pod_request,
+    refusal,
+    registration,
+)
 from hami_mock.doctor.case import NodeCase, VendorCase
 from hami_mock.doctor.finding import Finding, Severity, warning
 from hami_mock.doctor.pod_case import SCHEDULER, PodCase
@@ -29,6 +37,7 @@ _VENDOR_CHECKS: tuple[Callable[[NodeCase, VendorCase], Iterator[Finding]], ...] 
 )
 _POD_CHECKS: tuple[Callable[[PodCase], Iterator[Finding]], ...] = (
     pod_assignment.outcome,
+    refusal.hami_words,
     lambda case: naming.pod_names(case.pod, case.config),
     pod_request.scheduler,
     pod_request.count_is_asked,
@@ -45,9 +54,15 @@ _POD_CHECKS: tuple[Callable[[PodCase], Iterator[Finding]], ...] = (
 
 @dataclass(frozen=True)
 class Rest:
-    """What else decides about a pod: the others of its node, and the name of HAMi's scheduler."""
+    """What else decides about a pod.
+
+    - pods: the other ones that we know of
+    - nodes: those that it may be for, if it isn't known which
+    - scheduler: the name of HAMi's
+    """
 
     pods: Sequence[Mapping[str, Any]] = ()
+    nodes: Sequence[Mapping[str, Any]] = ()
     scheduler: str = SCHEDULER
 
 
@@ -69,10 +84,15 @@ def examine_node(
     for kind in Lock:
         findings += liveness.lock(case, kind)
     for seen in case.vendors:
+        if counts.is_left_behind(case, seen):
+            continue
         own = [finding for check in _VENDOR_CHECKS for finding in check(case, seen)]
-        findings += own or [_well(case, seen)]
+        findings += own
+        if all(finding.severity is Severity.NOTE for finding in own):
+            findings.append(_well(case, seen))
     findings += registration.unknown_to_config(case)
     findings += naming.node_names(case)
+    findings += counts.left_behind(case)
     if not case.vendors:
         findings.append(
             warning(
@@ -93,10 +113,12 @@ def examine_pod(
 ) -> list[Finding]:
     """Return what is wrong with a pod, on the node that it is or may be for, if that is known."""
     read = PodObject.read(pod)
-    around = None
-    if node is not None:
-        around = _node_case(node, [*rest.pods, pod], now, device_config)
-    case = PodCase(read, now, around, device_config, rest.scheduler)
+    here, *elsewhere = (
+        _node_case(each, [*rest.pods, pod], now, device_config) if each is not None else None
+        for each in (node, *(rest.nodes if node is None else ()))
+    )
+    possible = tuple(each for each in elsewhere if each)
+    case = PodCase(read, now, here, device_config, rest.scheduler, possible)
     findings = [finding for check in _POD_CHECKS for finding in check(case)]
     if not case.asked and not findings:
         findings.append(

@@ -6,10 +6,11 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """How bad it is: pods don't run, pods may not run as meant, nothing is wrong."""
+    """How bad it is: pods don't run, may not run as meant, good to know, nothing is wrong."""
 
     ERROR = "error"
     WARNING = "warning"
+    NOTE = "note"
     OK = "ok"
 
 
@@ -31,6 +32,11 @@ def error(where: str, what: str, advice: str) -> Finding:
 def warning(where: str, what: str, advice: str) -> Finding:
     """Return a finding that may keep pods from running, or that will one day."""
     return Finding(Severity.WARNING, where, what, advice)
+
+
+def note(where: str, what: str, advice: str) -> Finding:
+    """Return a finding that harms nobody, but that people wonder about."""
+    return Finding(Severity.NOTE, where, what, advice)
 
 
 def has_errors(findings: Iterable[Finding]) -> bool:

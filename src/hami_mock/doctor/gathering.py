@@ -21,12 +21,14 @@ class Gathered:
 
     - around: the pods that we know of
     - node_pods: the same if these are all of the node, else None
+    - candidates: nodes that a pod may be for, not examined themselves
     """
 
     nodes: Sequence[Document] = ()
     pods: Sequence[Document] = ()
     around: Sequence[Document] = ()
     node_pods: Sequence[Document] | None = None
+    candidates: Sequence[Document] = ()
 
     def node_of(self, pod: Document) -> Document | None:
         """Return the node that a pod is for: its own, or the only one there is."""
@@ -64,7 +66,9 @@ async def from_cluster(node_name: str | None, pod_name: str | None) -> Gathered:
             for_pod = _node_name_of(pods[0]) if pods else _this_node()
             name = node_name or for_pod
             if not name:
-                return Gathered(pods=pods)
+                # The numbers of all nodes tell why none would do.
+                everywhere = await cluster.pods_on()
+                return Gathered((), pods, everywhere, candidates=await cluster.nodes())
             node = await cluster.node(name)
             on_node = await cluster.pods_on(name)
         except NotThere as error:

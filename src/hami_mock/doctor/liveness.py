@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from hami_mock.doctor.case import NodeCase, VendorCase
-from hami_mock.doctor.finding import Finding, error, warning
+from hami_mock.doctor.finding import Finding, error, note, warning
 from hami_mock.doctor.pod_object import PodObject
 from hami_mock.hami.assignment import BIND_PHASE
 from hami_mock.hami.errors import Malformed
@@ -31,9 +31,9 @@ def ready(case: NodeCase) -> Iterator[Finding]:
 def handshake(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
     """The scheduler asks, and the plugin answers."""
     where, vendor = seen.vendor.node.handshake, seen.vendor
-    if not where or not seen.cards:
+    text = case.node.annotations.get(where) if where else None
+    if not where or not (seen.cards or text):
         return
-    text = case.node.annotations.get(where)
     if text is None:
         switch = _SWITCHES.get(vendor.maker)
         advice = "see whether hami-scheduler runs, and whether its --node-label-selector, if any, "
@@ -61,10 +61,14 @@ def handshake(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
     elif shaken.state is HandshakeState.REPORTED:
         told = f"the plugin reported {_words(age)} ago and the scheduler hasn't asked since {_ZONE}"
         yield warning(where, told, "see whether hami-scheduler runs and is the leader")
-    elif vendor.node.report:
+    elif vendor.node.report or not seen.cards:
         told = f"{text!r} is unanswered for {_words(age)}; the plugin should answer every 30 s; "
         told += f"only {count} above 0 keeps the vendor {_ZONE}"
         yield warning(where, told, restart)
+    else:
+        told = f"{text!r} is unanswered for {_words(age)}, as plugins since 2.8 leave it: the "
+        told += f"vendor stays for as long as {count} is above 0 {_ZONE}"
+        yield note(where, told, "a scheduler before 2.8 would want an answer: run the same version")
 
 
 def lock(case: NodeCase, kind: Lock) -> Iterator[Finding]:

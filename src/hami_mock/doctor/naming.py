@@ -11,7 +11,9 @@ from hami_mock.settings.hami_config.device_config import DeviceConfig
 
 def node_names(case: NodeCase) -> Iterator[Finding]:
     """The node's resources have the names of the device configuration."""
-    for name, known in _strangers(case.node.capacity, case.config):
+    # A name with nothing behind it was left there by an earlier configuration.
+    names = [name for name, amount in case.node.capacity.items() if amount]
+    for name, known in _strangers(names, case.config):
         yield warning(
             name,
             "the node has this resource, but HAMi doesn't know the name",

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from hami_mock.doctor.case import NodeCase, VendorCase
+from hami_mock.doctor.case import NodeCase
 from hami_mock.doctor.known import names_of, vendors_of
 from hami_mock.doctor.pod_object import Container, PodObject
 from hami_mock.hami.register import RegisteredDevice
@@ -24,6 +24,13 @@ class PodCase:
     node: NodeCase | None = None
     config: DeviceConfig | None = None
     scheduler: str = SCHEDULER
+    elsewhere: tuple[NodeCase, ...] = ()
+    """Nodes that it may be for, if it isn't known which."""
+
+    @property
+    def candidates(self) -> tuple[NodeCase, ...]:
+        """The nodes that the pod is or may be for."""
+        return (self.node,) if self.node else self.elsewhere
 
     @property
     def vendors(self) -> tuple[HamiVendor, ...]:
@@ -41,15 +48,9 @@ class PodCase:
         """Whether nobody has to decide about the pod any more."""
         return self.pod.has_ended or self.pod.phase == "Running"
 
-    def seen(self, vendor: HamiVendor) -> VendorCase | None:
-        """Return a vendor on the node."""
-        seen = self.node.vendors if self.node else ()
-        return next((each for each in seen if each.vendor.word == vendor.word), None)
-
     def cards(self, vendor: HamiVendor) -> tuple[RegisteredDevice, ...]:
         """Return the vendor's cards on the node, as far as known."""
-        seen = self.seen(vendor)
-        return seen.cards if seen else ()
+        return self.node.cards(vendor) if self.node else ()
 
     def containers_asking(self, vendor: HamiVendor) -> Iterator[tuple[Container, int]]:
         """Yield the containers that ask for cards of a vendor, and for how many."""

@@ -13,6 +13,7 @@ _INDENT = " " * 9
 _STYLES = {
     Severity.ERROR: Style.RED,
     Severity.WARNING: Style.YELLOW,
+    Severity.NOTE: Style.BOLD,
     Severity.OK: Style.GREEN,
 }
 

@@ -78,6 +78,33 @@ def test_a_device_configuration_that_is_none(node_file: str, tmp_path: Path) -> 
     assert problem.startswith(f"{bad}: not valid YAML")
 
 
+def test_no_cluster_to_ask_is_3_and_a_plain_sentence(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert main(["n1"]) == 3
+    assert capsys.readouterr().err == (
+        "hami-mock: doctor: there is no cluster to ask: this is not a pod, KUBECONFIG is not set, "
+        "and there is no ~/.kube/config; set KUBECONFIG, or read files: kubectl get node NAME -o "
+        "json | hami-mock doctor -f -\n"
+    )
+
+
+def test_an_api_server_that_is_away_is_3(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "config"
+    config.write_text(
+        "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
+        "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:9'}}]\n"
+        "users: [{name: u, user: {}}]\n"
+        "contexts: [{name: c, context: {cluster: c, user: u}}]\n"
+    )
+    monkeypatch.setenv("KUBECONFIG", str(config))
+    assert main(["n1"]) == 3
+    assert "doctor: can't get nodes n1" in capsys.readouterr().err
+
+
 def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main(["--help"])

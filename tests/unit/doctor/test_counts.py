@@ -4,8 +4,9 @@ import pytest
 
 from hami_mock.doctor import counts
 from hami_mock.doctor.case import NodeCase, VendorCase
+from hami_mock.doctor.examine import examine_node
 from hami_mock.doctor.finding import Finding
-from tests.unit.doctor.patients import NVIDIA, card, case, config, node, told
+from tests.unit.doctor.patients import NOW, NVIDIA, RESOURCES, card, case, config, node, pod, told
 
 Check = Callable[[NodeCase, VendorCase], Iterator[Finding]]
 MEMORY = "nvidia.com/gpumem"
@@ -101,3 +102,22 @@ def test_many_devices_are_dear_from_1_36_on(version: str, count: int) -> None:
     examined["status"]["nodeInfo"]["kubeletVersion"] = version
     findings = found(counts.too_many, case(examined))
     assert told(findings) == [("warning", MEMORY)] * count
+
+
+# What an agent with --hami on for all vendors leaves behind when it comes back with NVIDIA alone.
+GONE = dict.fromkeys(("cambricon.com/vmlu", "hygon.com/dcunum", "hygon.com/dcumem"), "0")
+
+
+def test_what_an_earlier_configuration_left_behind_is_one_note() -> None:
+    findings = examine_node(node(resources=GONE), [], NOW)
+    assert told(findings) == [("ok", "NVIDIA"), ("note", "node n1")]
+    assert "3 resources are 0" in findings[1].what
+    assert "cambricon.com/vmlu, hygon.com/dcumem, hygon.com/dcunum" in findings[1].what
+
+
+def test_what_a_pod_asks_for_or_an_annotation_promises_is_no_leftover() -> None:
+    waiting = pod({"hygon.com/dcunum": "1"})
+    findings = told(examine_node(node(resources=GONE), [waiting], NOW))
+    assert ("error", "hygon.com/dcunum") in findings
+    promised = node(resources=dict.fromkeys(RESOURCES, "0"))
+    assert ("error", "nvidia.com/gpu") in told(examine_node(promised, [], NOW))

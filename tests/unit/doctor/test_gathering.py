@@ -40,8 +40,13 @@ class FakeCluster:
                 return each
         raise NotThere(f"can't get pods {namespace}/{name}")
 
-    async def pods_on(self, node_name: str) -> list[dict[str, Any]]:
-        return [each for each in self.pods if each["spec"].get("nodeName") == node_name]
+    async def nodes(self) -> list[dict[str, Any]]:
+        return [self.node_document]
+
+    async def pods_on(self, node_name: str = "") -> list[dict[str, Any]]:
+        return [
+            each for each in self.pods if not node_name or each["spec"].get("nodeName") == node_name
+        ]
 
 
 @pytest.fixture(autouse=True)
@@ -77,6 +82,12 @@ def test_the_node_is_this_one_unless_it_is_named(
 def test_a_pod_comes_with_the_node_that_it_is_for(pod_name: str, nodes: list[str]) -> None:
     found = anyio.run(from_cluster, None, pod_name)
     assert names(found)[:2] == (nodes, [pod_name.removeprefix("default/")])
+
+
+def test_a_pod_that_is_placed_nowhere_comes_with_all_nodes_and_pods_for_the_numbers() -> None:
+    found = anyio.run(from_cluster, None, "new")
+    assert names(found) == ([], ["new"], ["here", "new", "assigned", "locker"])
+    assert [name_of(each) for each in found.candidates] == ["n1"]
 
 
 def test_a_pod_that_is_placed_nowhere_is_looked_at_with_the_node_that_was_named() -> None:

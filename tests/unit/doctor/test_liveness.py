@@ -7,6 +7,7 @@ from hami_mock.hami.lock import Lock
 from tests.unit.doctor.patients import (
     DCU,
     HANDSHAKE,
+    NVIDIA,
     ago,
     assigned,
     case,
@@ -51,7 +52,14 @@ def test_a_node_that_is_not_ready() -> None:
 
 @pytest.mark.parametrize("seconds", [1, 59, 3600])
 def test_nvidias_request_need_not_be_answered_while_there_are_devices(seconds: int) -> None:
-    assert handshakes(case(node(annotations={HANDSHAKE: requested(seconds=seconds)}))) == []
+    found = handshakes(case(node(annotations={HANDSHAKE: requested(seconds=seconds)})))
+    assert [finding.severity for finding in found] == [Severity.NOTE] * (seconds > 60)
+
+
+def test_a_request_that_stays_unanswered_is_a_finding_without_cards_too() -> None:
+    (finding,) = handshakes(case(node(annotations={NVIDIA: None, HANDSHAKE: requested(minutes=3)})))
+    assert finding.severity is Severity.WARNING
+    assert "is unanswered for 3 min" in finding.what
 
 
 def test_an_old_request_without_devices_drops_the_vendor() -> None:
