@@ -2,6 +2,7 @@
 
 import json
 import socket
+from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -61,6 +62,18 @@ def test_metrics_count_devices_lists_registrations_and_allocations(kubelet: Grpc
         assert found["hami_mock_allocations_total", "nvidia.com/gpumem"] == 1
         assert found["hami_mock_allocated_devices_total", "nvidia.com/gpumem"] == 7
         assert found["hami_mock_allocation_seconds_count", "nvidia.com/gpumem"] == 1
+
+
+def test_docs_list_every_metric_with_its_help(kubelet: GrpcioKubelet) -> None:
+    page = (Path(__file__).parents[2] / "docs/metrics.md").read_text()
+    rows = [line.split("|") for line in page.splitlines() if line.startswith("| `hami_mock_")]
+    told = {row[1].strip().strip("`").removesuffix("_total"): row[3].strip() for row in rows}
+    with agent_process(kubelet.folder, http="127.0.0.1:0") as agent:
+        _, text = get(f"{address(agent.wait_for_log('HTTP at'))}/metrics")
+    shown = {each.name: each.documentation for each in text_string_to_metric_families(text)}
+    # Only an agent that uses the API server has it.
+    assert told.pop("hami_mock_api_writes").startswith("Writes to the API server")
+    assert told == shown
 
 
 def test_one_refused_resource_leaves_the_others_alone_and_is_tried_again(
