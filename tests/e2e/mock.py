@@ -124,6 +124,10 @@ class Mock:
     def change_config(self, text: str) -> None:
         """Change the ConfigMap under the running agent."""
         self.cluster.apply(config_map(text))
+        self.look_at_files_now()
+
+    def look_at_files_now(self) -> None:
+        """Let the kubelet notice that a ConfigMap of the agent's has changed."""
         # The kubelet looks at a pod's files about once a minute, and whenever the pod changes.
         name = self.agent_pod()["metadata"]["name"]
         self.cluster.kubectl(

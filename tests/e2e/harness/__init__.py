@@ -10,6 +10,7 @@ cluster.py         a cluster of our own, and what a test can do to it
 ├── pki.py, control_plane.py, node.py   certificates and daemons (daemon.py)
 └── small_images.py    the pods' sandbox and a workload
 hami.py            HAMi's own scheduler beside it (hami_config.py)
+helm_program.py    helm, for the chart
 container_build.py  the project's Containerfile as an image (base_image.py)
 leftovers.py        what a cluster could leave behind
 """
@@ -22,6 +23,7 @@ from .existing import ExistingCluster
 from .hami import Hami, running_hami
 from .hami_config import default_device_config, managed_resources
 from .hami_program import hami_scheduler
+from .helm_program import helm
 from .prepare import prepare
 from .progress import Progress
 from .requirements import missing_requirements
@@ -45,6 +47,7 @@ __all__ = [
     "build_image",
     "default_device_config",
     "hami_scheduler",
+    "helm",
     "managed_resources",
     "missing_requirements",
     "parse_version",

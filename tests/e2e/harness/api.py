@@ -27,6 +27,10 @@ class ClusterApi:
         """How a person, or a test that wants the process itself, calls kubectl."""
         raise NotImplementedError
 
+    def client_argv(self, program: Path, *words: str | Path) -> list[str]:
+        """How another client of the API server, such as helm, is called."""
+        raise NotImplementedError
+
     def check(self) -> None:
         """Raise if the cluster has broken down, so that nobody waits for it in vain."""
 

@@ -119,6 +119,10 @@ class Cluster(ClusterApi):
         )
         return self._sandbox.network_argv([self._binaries / "kubectl", *files, *words])
 
+    def client_argv(self, program: Path, *words: str | Path) -> list[str]:
+        """How another client of the API server, such as helm, is called."""
+        return self._sandbox.network_argv([program, f"--kubeconfig={self.kubeconfig}", *words])
+
     def check(self) -> None:
         """A daemon that died is reported at once."""
         for daemon in self.daemons:

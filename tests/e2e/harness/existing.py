@@ -22,6 +22,9 @@ class ExistingCluster(ClusterApi):
     def kubectl_argv(self, *words: str | Path) -> list[str]:
         return ["kubectl", f"--kubeconfig={self._kubeconfig}", *map(str, words)]
 
+    def client_argv(self, program: Path, *words: str | Path) -> list[str]:
+        return [str(program), f"--kubeconfig={self._kubeconfig}", *map(str, words)]
+
     def _only_node(self) -> str:
         nodes = [item["metadata"]["name"] for item in self.get("nodes")["items"]]
         if len(nodes) != 1:

@@ -24,9 +24,13 @@ def planned(variables: Mapping[str, str], *flags: str) -> dict[str, int]:
 
 
 @cache
+def flags() -> frozenset[str]:
+    return frozenset(re.findall(r"--([a-z-]+)\b", _hami_mock("plan", "--help")))
+
+
 def vendors() -> frozenset[str]:
     """How the flags call the vendors: --nvidia-cards is nvidia's."""
-    return frozenset(re.findall(r"--([a-z-]+)-cards\b", _hami_mock("plan", "--help")))
+    return frozenset(flag.removesuffix("-cards") for flag in flags() if flag.endswith("-cards"))
 
 
 def _hami_mock(*words: str, **variables: str) -> str:

@@ -1,0 +1,43 @@
+{{- define "hami-mock.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" -}}
+{{- else if contains .Chart.Name .Release.Name -}}
+{{- .Release.Name | trunc 50 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 50 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "hami-mock.serviceAccountName" -}}
+{{- .Values.serviceAccount.name | default (ternary (include "hami-mock.fullname" .) "default" .Values.serviceAccount.create) -}}
+{{- end -}}
+
+{{- define "hami-mock.selectorLabels" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "hami-mock.labels" -}}
+{{ include "hami-mock.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end -}}
+
+{{/* A value as a flag takes it. Helm reads `on` as true, and every number as a float. */}}
+{{- define "hami-mock.word" -}}
+{{- if kindIs "string" . -}}
+{{- . -}}
+{{- else if kindIs "bool" . -}}
+{{- ternary "on" "off" . -}}
+{{- else if kindIs "slice" . -}}
+{{- join "," . -}}
+{{- else -}}
+{{- toJson . -}}
+{{- end -}}
+{{- end -}}
+
+{{/* A file that is given as YAML or as text. */}}
+{{- define "hami-mock.file" -}}
+{{- if kindIs "string" . }}{{ . }}{{ else }}{{ toYaml . }}{{ end -}}
+{{- end -}}
