@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator
@@ -14,28 +15,34 @@ import yaml
 
 from tests.unit.deploy.program import ROOT
 
-COMPONENTS = {folder.name: folder for folder in sorted((ROOT / "components").iterdir())}
-OVERLAYS = {folder.name: folder for folder in sorted((ROOT / "overlays").iterdir())}
-BRING_CARDS = {"all-vendors", "fleet", "nvidia-only", "coarse-memory"}
-# Each pair, and why nobody wants it.
-SENSELESS = {
-    frozenset({"hami", "companion"}): "an agent is HAMi's node side, or stands beside one",
-    frozenset({"hami", "coarse-memory"}): "HAMi's units are those of its own configuration",
-    frozenset({"nvidia-only", "all-vendors"}): "one takes away what the other brings",
-    frozenset({"nvidia-only", "fleet"}): "a variable beats the file",
-    frozenset({"all-vendors", "fleet"}): "a variable beats the file",
-    **{frozenset({"companion", name}): "the cards are the real plugin's" for name in BRING_CARDS},
-}
+
+def _folders(parent: Path) -> dict[str, Path]:
+    return {file.parent.name: file.parent for file in sorted(parent.glob("*/kustomization.yaml"))}
+
+
+COMPONENTS = _folders(ROOT / "components")
+OVERLAYS = _folders(ROOT / "overlays")
 FLEET = "nvidia: {cards: 3, model: T4}\nmlu: {cards: 0}\niluvatar: {cards: 0}\nascend: {cards: 0}\n"
+
+
+def not_with() -> dict[str, frozenset[str]]:
+    """Component → those that it doesn't go with, as the README has it."""
+    rows = re.findall(
+        r"^\| \[([a-z-]+)\]\(\1\) \| .+ \|(?: (.+))? \|$",
+        (ROOT / "components" / "README.md").read_text(),
+        re.MULTILINE,
+    )
+    return {name: frozenset(told.split(", ") if told else ()) for name, told in rows}
 
 
 def sensible_combinations(most: int = 3) -> list[tuple[str, ...]]:
     """Each component alone, and all that go together, up to so many at a time."""
+    apart = not_with()
     return [
         names
         for size in range(1, most + 1)
         for names in combinations(COMPONENTS, size)
-        if not any(frozenset(pair) in SENSELESS for pair in combinations(names, 2))
+        if not any(one in apart[other] for one, other in combinations(names, 2))
     ]
 
 

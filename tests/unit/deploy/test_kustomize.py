@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.defaults import DEFAULT_COUNTS
 from tests.unit.deploy.kustomizations import (
     COMPONENTS,
     OVERLAYS,
-    SENSELESS,
+    not_with,
     patches,
     read,
     rendered,
@@ -106,7 +108,26 @@ def test_every_component_is_one_and_says_what_it_does() -> None:
     for folder in COMPONENTS.values():
         assert read(folder)["kind"] == "Component"
         assert (folder / "kustomization.yaml").read_text().startswith("# ")
-    assert {name for pair in SENSELESS for name in pair} <= set(COMPONENTS)
+
+
+def test_the_readme_has_every_component_and_contradicts_itself_nowhere() -> None:
+    apart = not_with()
+    assert set(apart) == set(COMPONENTS)
+    for one, others in apart.items():
+        assert all(one in apart[other] for other in others)
+
+
+def test_the_combination_of_the_readme_is_right(tmp_path: Path) -> None:
+    text = (ROOT / "components" / "README.md").read_text()
+    (block,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    told = yaml.safe_load(block)
+    names = [Path(component).name for component in told["components"]]
+    made = read(write_combination(tmp_path, names))
+    assert {key: value for key, value in told.items() if isinstance(value, str)} == {
+        key: value for key, value in made.items() if isinstance(value, str)
+    }
+    assert told["configMapGenerator"] == made["configMapGenerator"]
+    assert tuple(sorted(names)) in sensible_combinations()
 
 
 def test_every_scenario_is_in_the_config_map() -> None:
