@@ -6,7 +6,8 @@ from pathlib import Path
 
 from bench.commands import obey, timed
 from bench.node import Setting, setting
-from hami_mock.node.fault import Effect, Fault
+from hami_mock.node.fault import Fault
+from hami_mock.node.fault_kinds import UNHEALTHY
 from hami_mock.node.state import NodeState
 from hami_mock.views.deviceplugin.counters import ResourceCounters
 from hami_mock.views.deviceplugin.server import serve
@@ -18,7 +19,7 @@ async def _main(socket: Path, chosen: Setting) -> None:
     state = NodeState(chosen.node)
     service = DevicePluginService(resource, state, ResourceCounters())
 
-    fault = Fault(Effect.UNHEALTHY, frozenset({chosen.flipped}))
+    fault = Fault(UNHEALTHY, frozenset({chosen.flipped}))
 
     def flip() -> None:
         if state.unhealthy:

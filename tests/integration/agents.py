@@ -90,7 +90,7 @@ class AgentThread:
     def act(self, verb: str, *targets: str, **parameters: Any) -> tuple[Fault, ...]:
         """Do something to the node, and return the faults that it began."""
         faults: tuple[Fault, ...] = self.call(
-            perform, Action(verb, targets or (ALL,), **parameters), self.agent.state
+            perform, Action(verb, targets or (ALL,), parameters), self.agent.state
         )
         return faults
 

@@ -17,7 +17,7 @@ from hami_mock.control.protocol import Request
 from hami_mock.control.server import ControlServer
 from hami_mock.control.status import status
 from hami_mock.errors import UsageError
-from hami_mock.node.fault import Effect
+from hami_mock.node.fault import FaultKind
 from hami_mock.node.sizing import lay_out
 from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import load
@@ -88,12 +88,12 @@ class Served:
         request = Request(command, arguments)
         return await anyio.to_thread.run_sync(lambda: next(ask(str(self.path), request)))
 
-    def effects(self) -> dict[str, set[Effect]]:
+    def effects(self) -> dict[str, set[FaultKind]]:
         names = {uuid: card.name for uuid, card in self.state.cards.items()}
-        found: dict[str, set[Effect]] = {}
+        found: dict[str, set[FaultKind]] = {}
         for fault in self.state.faults:
             for target in fault.targets:
-                found.setdefault(names.get(target, target), set()).add(fault.effect)
+                found.setdefault(names.get(target, target), set()).add(fault.kind)
         return found
 
 

@@ -13,7 +13,8 @@ from hami_mock.cluster.kubernetes import Kubernetes
 from hami_mock.errors import NotAssigned
 from hami_mock.hami.assignment import BIND_PHASE
 from hami_mock.hami.lock import NodeLock
-from hami_mock.node.fault import Effect, Fault
+from hami_mock.node.fault import Fault, FaultKind
+from hami_mock.node.fault_kinds import LOST, UNHEALTHY
 from hami_mock.node.resources import Resource
 from hami_mock.node.state import NodeState
 from hami_mock.vendors.hami_vendors import CAMBRICON
@@ -317,8 +318,10 @@ def test_a_failure_is_written_down_and_gives_back_the_lock(
     run(tmp_path, scenario)
 
 
-@pytest.mark.parametrize("effect", [Effect.UNHEALTHY, Effect.LOST])
-def test_a_card_that_failed_after_the_binding_is_not_given(tmp_path: Path, effect: Effect) -> None:
+@pytest.mark.parametrize("effect", [UNHEALTHY, LOST])
+def test_a_card_that_failed_after_the_binding_is_not_given(
+    tmp_path: Path, effect: FaultKind
+) -> None:
     async def scenario(rig: Rig) -> None:
         rig.bind(pod(vgpu=segment(B)))
         rig.state.strike(Fault(effect, frozenset({B})))

@@ -7,8 +7,9 @@ import anyio
 import pytest
 
 from hami_mock.errors import StartError, UsageError
-from hami_mock.node.events import Kind
-from hami_mock.node.fault import Call, Effect
+from hami_mock.node.event_kinds import Kind
+from hami_mock.node.fault import Call, FaultKind
+from hami_mock.node.fault_kinds import BROKEN, DEGRADED, DOWN, HUNG, LOST, REFUSED, SLOW, UNHEALTHY
 from hami_mock.node.sizing import lay_out
 from hami_mock.settings.settings import load
 from tests.integration.control_rig import FOLLOW, Raw, Served
@@ -32,46 +33,45 @@ def served(socket_folder: Path) -> Served:
     [
         (
             "fail nvidia/0 --xid 79",
-            {"nvidia/0": {Effect.UNHEALTHY}},
+            {"nvidia/0": {UNHEALTHY}},
             "1 card now unhealthy: nvidia/0 (Xid 79 (GPU has fallen off the bus))",
         ),
         (
             "fail --xid 48",
-            {"nvidia/0": {Effect.UNHEALTHY}, "nvidia/1": {Effect.UNHEALTHY}},
+            {"nvidia/0": {UNHEALTHY}, "nvidia/1": {UNHEALTHY}},
             "2 cards now unhealthy: nvidia/0, nvidia/1 (Xid 48 (double bit ECC error))",
         ),
-        ("fail mlu/?", {"mlu/0": {Effect.UNHEALTHY}, "mlu/1": {Effect.UNHEALTHY}}, "2 cards now"),
+        ("fail mlu/?", {"mlu/0": {UNHEALTHY}, "mlu/1": {UNHEALTHY}}, "2 cards now"),
         (
             "fail nvidia/0 --xid 31",
             {},
-            "Xid 31 (GPU memory page fault) counted; it is ignored, and leaves a card as it is: "
-            "nvidia/0",
+            "Xid 31 (GPU memory page fault) counted; it is ignored and does no harm: nvidia/0",
         ),
-        ("lose nvidia/1", {"nvidia/1": {Effect.LOST}}, "1 card now lost: nvidia/1"),
+        ("lose nvidia/1", {"nvidia/1": {LOST}}, "1 card now lost: nvidia/1"),
         (
             "degrade nvidia/0 --reason thermal",
-            {"nvidia/0": {Effect.DEGRADED}},
+            {"nvidia/0": {DEGRADED}},
             "1 card now degraded: nvidia/0 (thermal)",
         ),
         (
             "down mlu",
-            {"cambricon.com/vmlu": {Effect.DOWN}},
+            {"cambricon.com/vmlu": {DOWN}},
             "1 resource now down: cambricon.com/vmlu",
         ),
-        ("refuse mlu", {"cambricon.com/vmlu": {Effect.REFUSED}}, "1 resource now refused: "),
+        ("refuse mlu", {"cambricon.com/vmlu": {REFUSED}}, "1 resource now refused: "),
         (
             "delay allocate 2s mlu",
-            {"cambricon.com/vmlu": {Effect.SLOW}},
+            {"cambricon.com/vmlu": {SLOW}},
             "1 resource now with allocate slow for 2 s: cambricon.com/vmlu",
         ),
         (
             "hang prestart 1m30s mlu",
-            {"cambricon.com/vmlu": {Effect.HUNG}},
+            {"cambricon.com/vmlu": {HUNG}},
             "1 resource now with prestart hung for 90 s: ",
         ),
         (
             "break allocate mlu --reason x",
-            {"cambricon.com/vmlu": {Effect.BROKEN}},
+            {"cambricon.com/vmlu": {BROKEN}},
             "1 resource now with allocate broken: cambricon.com/vmlu (x)",
         ),
         ("recover nvidia/0", {}, "nothing to recover: nvidia/0"),
@@ -80,7 +80,7 @@ def served(socket_folder: Path) -> Served:
     ],
 )
 async def test_a_verb_does_what_it_says(
-    served: Served, capsys: Captured, line: str, effects: dict[str, set[Effect]], said: str
+    served: Served, capsys: Captured, line: str, effects: dict[str, set[FaultKind]], said: str
 ) -> None:
     async with served.run():
         words = line.split()
@@ -114,6 +114,21 @@ async def test_a_verb_mends_what_another_broke(
 
 
 @pytest.mark.anyio
+async def test_a_card_with_two_faults_recovers_as_one_card(
+    served: Served, capsys: Captured
+) -> None:
+    async with served.run():
+        for reason in ("hot", "hot", "old"):
+            await served.ctl("fail", "nvidia/0", "--reason", reason)
+        await served.ctl("fail", "nvidia/1")
+        capsys.readouterr()
+        await served.ctl("recover", "all")
+    assert capsys.readouterr().out == (
+        "2 cards no longer unhealthy: nvidia/0, nvidia/1 (hot; old)\n"
+    )
+
+
+@pytest.mark.anyio
 async def test_the_answer_says_what_was_done_for_programs_too(
     served: Served, capsys: Captured
 ) -> None:
@@ -143,12 +158,12 @@ async def test_the_answer_says_what_was_done_for_programs_too(
     [
         ("fail nvidia/7 mlu/x", "no card 'nvidia/7' here: there are nvidia/0, nvidia/1, mlu/0"),
         ("fail nvidia/7 mlu/x", "no card 'mlu/x' here"),
-        ("fail mlu/0 --xid 79", "mlu/0: only NVIDIA's cards have Xids"),
-        ("fail --xid 0", "xid: 0 is not allowed: it must be a whole number from 1 to"),
+        ("fail mlu/0 --xid 79", "mlu/0: only cards of NVIDIA have Xids"),
+        ("fail --xid 0", "argument --xid: '0' is not allowed: it must be a whole number from 1 to"),
         ("down nvidia/0", "no resource 'nvidia/0' here: there are nvidia.com/gpu,"),
         ("clear x", "no card and no resource 'x' here"),
-        ("fail all --for 30d", "for: 2592000.0 is not allowed: it must be a duration"),
-        ("delay allocate 0s", "seconds: 0.0 is not allowed"),
+        ("fail all --for 30d", "argument --for: '30d' is not allowed: it must be a time"),
+        ("delay allocate 0s", "argument DURATION: '0s' is not allowed"),
         ("events --since -1", "since: -1 is not allowed"),
         ("events -f --since -1", "since: -1 is not allowed"),
         ("set x=1", "one: wrong\ntwo: wrong"),
@@ -196,7 +211,7 @@ async def test_only_the_fault_that_was_begun_ends_by_itself(
         last = served.state.events.after(0)[-1].number
         time_is_up.set()
         await served.state.events.wait_after(last)
-        assert served.effects() == {"nvidia.com/gpu": {Effect.DOWN}}
+        assert served.effects() == {"nvidia.com/gpu": {DOWN}}
     assert asked == [60]
 
 

@@ -18,7 +18,7 @@ from hami_mock.cli.ctl.client import main
 from hami_mock.control import connection, server
 from hami_mock.control.protocol import MOST_REQUEST_BYTES, Request
 from hami_mock.errors import StartError
-from hami_mock.node.events import Kind
+from hami_mock.node.event_kinds import Kind
 from tests.integration.control_rig import FOLLOW, STATUS, Ends, Raw, Served
 
 NOBODY = 65534

@@ -11,7 +11,7 @@ import grpc
 import pytest
 
 from hami_mock.kit import folder_watch
-from hami_mock.node.events import Kind
+from hami_mock.node.event_kinds import Kind
 from hami_mock.sources import configuration, retirement
 from tests.integration.agents import AgentProcess, AgentThread, agent_process, agent_thread, get
 from tests.integration.grpcio_kubelet import GrpcioKubelet

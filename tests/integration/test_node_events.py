@@ -8,7 +8,8 @@ import pytest
 from hami_mock.cluster.kubernetes import Kubernetes
 from hami_mock.faults.actions import Action, perform
 from hami_mock.kit.concurrency import Backoff
-from hami_mock.node.events import EventLog, Kind
+from hami_mock.node.event_kinds import Kind
+from hami_mock.node.events import EventLog
 from hami_mock.node.state import NodeState
 from hami_mock.views import node_events
 from hami_mock.views.node_events import report_events
@@ -24,7 +25,7 @@ def anyio_backend() -> str:
 @pytest.mark.anyio
 async def test_each_event_is_reported_once_and_in_order(tmp_path: Path) -> None:
     state = NodeState(laid_out(), EventLog(clock=lambda: 86400.0))
-    perform(Action("fail", ("nvidia/0",), xid=79), state)
+    perform(Action("fail", ("nvidia/0",), {"xid": 79}), state)
     async with (
         api_server(tmp_path) as server,
         Kubernetes() as kubernetes,

@@ -15,7 +15,8 @@ from hami_mock.cluster.kubernetes import Kubernetes
 from hami_mock.hami import handshake
 from hami_mock.hami.register import Encoding, decode
 from hami_mock.kit.concurrency import Backoff
-from hami_mock.node.fault import Effect, Fault
+from hami_mock.node.fault import Fault
+from hami_mock.node.fault_kinds import DEGRADED, LOST, UNHEALTHY
 from hami_mock.node.state import NodeState
 from hami_mock.vendors.hami_vendors import BY_WORD, NVIDIA
 from hami_mock.views.hami.registrar import Registrar
@@ -118,7 +119,7 @@ def test_health_shows_together_with_a_report(tmp_path: Path) -> None:
         async with registering(server, state):
             await server.wait_until(lambda: REGISTER in shown(server))
             server.annotate("nodes", NODE, {ILUVATAR_HANDSHAKE: "Requesting_2026-11-15 23:25:11"})
-            fault = Fault(Effect.UNHEALTHY, frozenset({iluvatar.cards[1].uuid}))
+            fault = Fault(UNHEALTHY, frozenset({iluvatar.cards[1].uuid}))
             state.strike(fault)
             await server.wait_until(lambda: health(server, ILUVATAR_REGISTER) == [True, False])
             assert set(server.writes[-1].annotations) == {ILUVATAR_REGISTER, ILUVATAR_HANDSHAKE}
@@ -127,7 +128,7 @@ def test_health_shows_together_with_a_report(tmp_path: Path) -> None:
             await server.wait_until(lambda: health(server, ILUVATAR_REGISTER) == [True, True])
             # A degraded card is as good as any to HAMi.
             writes = len(server.writes)
-            state.strike(Fault(Effect.DEGRADED, frozenset({iluvatar.cards[0].uuid})))
+            state.strike(Fault(DEGRADED, frozenset({iluvatar.cards[0].uuid})))
             assert await writes_so_far(server) == writes
 
     run(tmp_path, scenario)
@@ -139,7 +140,7 @@ def test_a_vendor_without_cards_vanishes_and_its_handshake_is_left_alone(tmp_pat
         state = state_with(count_resource(), iluvatar)
         async with registering(server, state):
             await server.wait_until(lambda: REGISTER in shown(server))
-            lost = Fault(Effect.LOST, frozenset(card.uuid for card in iluvatar.cards))
+            lost = Fault(LOST, frozenset(card.uuid for card in iluvatar.cards))
             state.strike(lost)
             await server.wait_until(lambda: ILUVATAR_REGISTER not in shown(server))
             assert ILUVATAR_HANDSHAKE not in shown(server)
@@ -217,7 +218,7 @@ def test_an_outage_delays_the_change_and_loses_nothing(
         async with registering(server, state):
             await server.wait_until(lambda: REGISTER in shown(server))
             server.refuse = lambda _: 503
-            state.strike(Fault(Effect.UNHEALTHY, frozenset({resource.cards[0].uuid})))
+            state.strike(Fault(UNHEALTHY, frozenset({resource.cards[0].uuid})))
             await server.wait_until(lambda: server.requests.count(f"patch nodes {NODE}") >= 2)
             server.refuse = lambda _: None
             await server.wait_until(lambda: health(server) == [False, True])
@@ -235,7 +236,7 @@ def test_a_watch_that_lags_behind_our_own_writes_leads_to_none(tmp_path: Path) -
             await server.wait_until(lambda: REGISTER in shown(server))
             server.hold_events = True
             server.annotate("nodes", NODE, {"x": "older than the next write"})
-            state.strike(Fault(Effect.UNHEALTHY, frozenset({resource.cards[0].uuid})))
+            state.strike(Fault(UNHEALTHY, frozenset({resource.cards[0].uuid})))
             await server.wait_until(lambda: health(server) == [False, True])
             server.release_events()
             assert await writes_so_far(server) == 2

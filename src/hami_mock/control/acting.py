@@ -10,7 +10,8 @@ from anyio.abc import TaskGroup
 
 from hami_mock.faults.actions import Action, names, perform
 from hami_mock.kit import durations
-from hami_mock.node.fault import CARD_EFFECTS, Call, Fault
+from hami_mock.node.fault import Fault
+from hami_mock.node.fault_kinds import DROP
 from hami_mock.node.state import NodeState
 from hami_mock.node.xid import describe
 
@@ -28,7 +29,8 @@ def act(
     Returns what was touched, what began and what ended, with a summary for people. Raises
     UsageError if the request names what isn't there, or asks for what can't be.
     """
-    action = _action(verb, arguments)
+    given = {key: value for key, value in arguments.items() if key not in ("targets", "for")}
+    action = Action(verb, arguments["targets"], given)
     before = state.faults
     begun = perform(action, state)
     ended = [fault for fault in before if fault not in state.faults]
@@ -50,36 +52,33 @@ def act(
     }
 
 
-def _action(verb: str, arguments: Mapping[str, Any]) -> Action:
-    given = {key: value for key, value in arguments.items() if key not in ("targets", "for")}
-    if "call" in given:
-        given["call"] = Call(given["call"])
-    return Action(verb, tuple(arguments["targets"]), **given)
-
-
 async def _lift_later(state: NodeState, faults: Sequence[Fault], seconds: float) -> None:
     await anyio.sleep(seconds)
     state.lift(*faults)
 
 
 def _told(faults: Iterable[Fault], when: str, state: NodeState) -> Iterator[str]:
-    """Yield a line for all faults that say the same: 2 cards now lost: nvidia/0, nvidia/1."""
-    alike: dict[tuple[str, str, str], list[str]] = {}
+    """Yield a line for all faults that do the same: 2 cards now lost: nvidia/0, nvidia/1.
+
+    A card that had two of them is still one card.
+    """
+    alike: dict[tuple[str, str], list[Fault]] = {}
     for fault in faults:
-        noun = "card" if fault.effect in CARD_EFFECTS else "resource"
         what = replace(fault, reason="").text
-        key = noun, f"with {what}" if fault.call else what, fault.reason
-        alike.setdefault(key, []).extend(_subjects(fault, state))
-    for (noun, what, reason), subjects in alike.items():
+        key = fault.kind.on.removesuffix("s"), f"with {what}" if fault.call else what
+        alike.setdefault(key, []).append(fault)
+    for (noun, what), group in alike.items():
+        subjects = [*dict.fromkeys(name for fault in group for name in _subjects(fault, state))]
+        reasons = "; ".join(dict.fromkeys(fault.reason for fault in group if fault.reason))
         many = f"{len(subjects)} {noun}{'s' if len(subjects) > 1 else ''}"
-        yield f"{many} {when} {what}: {_listed(subjects)}" + (reason and f" ({reason})")
+        yield f"{many} {when} {what}: {_listed(subjects)}" + (reasons and f" ({reasons})")
 
 
 def _without_faults(action: Action, touched: Sequence[str]) -> str:
     """Return what a verb did that neither began nor ended a fault."""
-    if action.xid is not None:
-        what = f"{describe(action.xid)} counted; it is ignored, and leaves a card as it is"
-    elif action.verb == "drop":
+    if "xid" in action.parameters:
+        what = f"{describe(action.parameters['xid'])} counted; it is ignored and does no harm"
+    elif action.verb == DROP.verb:
         what = "list streams dropped"
     else:
         what = f"nothing to {action.verb}"
@@ -99,9 +98,10 @@ def _subjects(fault: Fault, state: NodeState) -> list[str]:
 
 def _data(fault: Fault, state: NodeState) -> dict[str, Any]:
     return {
-        "effect": fault.effect,
+        "effect": fault.kind.name,
         "targets": _subjects(fault, state),
         "reason": fault.reason,
-        "call": fault.call,
-        "seconds": fault.seconds or None,
+        "call": None,
+        "seconds": None,
+        **fault.details,
     }

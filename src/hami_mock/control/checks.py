@@ -1,77 +1,80 @@
-"""The arguments of requests, by name: what each may be. Pure."""
+"""The arguments of requests: what each may be. Pure."""
 
-from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from hami_mock.errors import UsageError
-from hami_mock.faults.actions import MOST_SECONDS
-from hami_mock.node.fault import Call
+from hami_mock.kit.fields import SPAN, Kind, whole
+from hami_mock.node.fault import FaultKind, Verb
 
-_LONGEST_REASON = 500
-
-
-@dataclass(frozen=True)
-class Check:
-    """A check of one argument, and in words what passes it."""
-
-    is_allowed: Callable[[Any], bool]
-    allowed: str
+Arguments = Mapping[str, Any]
+Kinds = Mapping[str, Kind[Any]]
 
 
-def _whole(low: int, high: int) -> Check:
-    def check(value: Any) -> bool:
-        return type(value) is int and low <= value <= high
-
-    return Check(check, f"a whole number from {low} to {high}")
-
-
-def _is_duration(value: Any) -> bool:
-    return type(value) in (int, float) and 0 < value <= MOST_SECONDS
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError("not a text")
+    return value
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
+def _words(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value:
+        raise ValueError("not a list, or an empty one")
+    return tuple(map(_text, value))
 
 
-def _is_reason(value: Any) -> bool:
-    # It becomes part of a line of the log.
-    return isinstance(value, str) and len(value) <= _LONGEST_REASON and value.isprintable()
+def _values(value: object) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise ValueError("not a mapping")
+    return {_text(name): _text(text) for name, text in value.items()}
 
 
-def _are_words(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(map(_is_text, value))
+def _switch(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("not a boolean")
+    return value
 
 
-def _are_values(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(_is_text, value.values()))
+def _moment(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("not a number")
+    return float(value)
 
 
-_DURATION = Check(_is_duration, "a duration such as 500ms, 2s or 1m30s, at most a week")
-
-CHECKS: Mapping[str, Check] = {
-    "targets": Check(_are_words, "one or more words for cards or resources"),
-    "xid": _whole(1, 99999),
-    "reason": Check(_is_reason, f"a line of at most {_LONGEST_REASON} characters"),
-    "call": Check(lambda value: value in [*Call], f"one of {', '.join(Call)}"),
-    "seconds": _DURATION,
-    "for": _DURATION,
-    "since": _whole(0, 2**63),
-    "values": Check(_are_values, "options and their values, as text"),
-    "reset": Check(lambda value: isinstance(value, bool), "true or false"),
-    "text": Check(_is_text, "the text of a scenario"),
-    "name": Check(_is_text, "the name of a scenario"),
-    "seed": _whole(0, 2**31 - 1),
-}
+TEXT = Kind(_text, "a text")
+TARGETS = Kind(_words, "one or more words for cards or resources")
+VALUES = Kind(_values, "options and their values, as text")
+SWITCH = Kind(_switch, "true or false")
+MOMENT = Kind(_moment, "a time in seconds since 1970")
+NUMBER = whole(0, 2**63)
+SEED = whole(0, 2**31 - 1)
 
 
-def check_arguments(arguments: Mapping[str, Any], required: Set[str], optional: Set[str]) -> None:
-    """Raise UsageError with a line for each argument that is missing, wrong or not wanted."""
-    problems = [f"{name}: it is missing" for name in sorted(required - arguments.keys())]
-    for name, value in arguments.items():
-        if name not in required | optional:
+def arguments_of(verb: Verb) -> tuple[Kinds, Kinds]:
+    """Return the arguments that a verb must have, and those that it may have."""
+    required = {p.name: p.kind for p in verb.parameters if p.is_required}
+    optional = {p.name: p.kind for p in verb.parameters if not p.is_required}
+    if isinstance(verb, FaultKind):
+        optional["for"] = SPAN
+    return {"targets": TARGETS, **required}, optional
+
+
+def read_arguments(given: Arguments, required: Kinds, optional: Kinds) -> dict[str, Any]:
+    """Return the arguments as what they mean.
+
+    Raises UsageError with a line for each one that is missing, wrong or not wanted.
+    """
+    kinds = {**required, **optional}
+    problems = [f"{name}: it is missing" for name in sorted(required.keys() - given.keys())]
+    values = {}
+    for name, value in given.items():
+        if name not in kinds:
             problems.append(f"{name}: there is no such argument here")
-        elif not CHECKS[name].is_allowed(value):
-            problems.append(f"{name}: {value!r} is not allowed: it must be {CHECKS[name].allowed}")
+            continue
+        try:
+            values[name] = kinds[name].read(value)
+        except ValueError:
+            problems.append(f"{name}: {value!r} is not allowed: it must be {kinds[name].allowed}")
     if problems:
         raise UsageError(problems)
+    return values

@@ -2,20 +2,24 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
 from anyio.abc import TaskGroup
 
+from hami_mock.control import checks
 from hami_mock.control.acting import act
-from hami_mock.control.checks import check_arguments
+from hami_mock.control.checks import Arguments
 from hami_mock.control.protocol import FOLLOW, Request
 from hami_mock.errors import HamiMockError, StartError, UsageError
-from hami_mock.faults.actions import VERBS
 from hami_mock.node.events import Event
+from hami_mock.node.fault import Verb
+from hami_mock.node.fault_kinds import VERBS
 from hami_mock.node.state import NodeState
 
 _log = logging.getLogger(__name__)
+
+Send = Callable[[Any], Awaitable[None]]
 
 
 class Controlled(Protocol):
@@ -47,16 +51,13 @@ class Controlled(Protocol):
         """Stop the scenario that plays; return what it was. Raises UsageError if none plays."""
 
 
-Arguments = Mapping[str, Any]
-
-
 @dataclass(frozen=True)
 class _Operation:
     """What a command calls, and the arguments that it must and may have."""
 
     call: Callable[[Arguments], Awaitable[Any]]
-    required: frozenset[str] = frozenset()
-    optional: frozenset[str] = frozenset()
+    required: checks.Kinds = field(default_factory=dict)
+    optional: checks.Kinds = field(default_factory=dict)
 
 
 class Commands:
@@ -65,23 +66,25 @@ class Commands:
     def __init__(self, controlled: Controlled, tasks: TaskGroup) -> None:
         self._controlled = controlled
         self._tasks = tasks
-        since = frozenset({"since"})
+        since: checks.Kinds = {"since": checks.NUMBER, "after": checks.MOMENT}
         self._operations = {
             "status": _Operation(self._status),
             "events": _Operation(self._events, optional=since),
             FOLLOW: _Operation(self._events, optional=since),
-            "set": _Operation(self._set, frozenset({"values", "reset"})),
+            "set": _Operation(self._set, {"values": checks.VALUES, "reset": checks.SWITCH}),
             "reload": _Operation(self._reload),
-            "play": _Operation(self._play, frozenset({"text", "name"}), frozenset({"seed"})),
+            "play": _Operation(
+                self._play, {"text": checks.TEXT, "name": checks.TEXT}, {"seed": checks.SEED}
+            ),
             "stop": _Operation(self._stop),
-            **{name: self._acting(name) for name in VERBS},
+            **{name: self._acting(verb) for name, verb in VERBS.items()},
         }
 
     async def run(self, request: Request) -> Any:
         """Do what is asked, and return what came of it. Raises UsageError or StartError."""
-        operation = self.check(request)
+        operation, arguments = self._checked(request)
         try:
-            return await operation.call(request.arguments)
+            return await operation.call(arguments)
         except HamiMockError:
             raise
         except Exception as error:
@@ -92,39 +95,44 @@ class Commands:
                 "log says where)"
             ) from error
 
-    async def follow(self, request: Request, send: Callable[[Any], Awaitable[None]]) -> None:
-        """Send the events that there are and then each new one, until cancelled."""
-        number = request.arguments.get("since", 0)
-        while True:
-            for event in await self._controlled.state.events.wait_after(number):
-                await send(_event(event))
-                number = event.number
+    def follow(self, request: Request) -> Callable[[Send], Awaitable[None]]:
+        """Return what sends the events that there are and then each new one, until cancelled.
 
-    def check(self, request: Request) -> _Operation:
-        """Return what the request asks for. Raises UsageError if it can't be asked for so."""
+        Raises UsageError if it can't be asked for so.
+        """
+        _, arguments = self._checked(request)
+
+        async def follow(send: Send) -> None:
+            number = arguments.get("since", 0)
+            while True:
+                for event in await self._controlled.state.events.wait_after(number):
+                    if event.time >= arguments.get("after", 0):
+                        await send(_event(event))
+                    number = event.number
+
+        return follow
+
+    def _checked(self, request: Request) -> tuple[_Operation, Arguments]:
         operation = self._operations.get(request.command)
         if operation is None:
             raise UsageError(
                 f"the agent knows no command {request.command!r}, but {', '.join(self._operations)}"
             )
-        check_arguments(request.arguments, operation.required, operation.optional)
-        return operation
+        given = request.arguments
+        return operation, checks.read_arguments(given, operation.required, operation.optional)
 
-    def _acting(self, name: str) -> _Operation:
-        verb = VERBS[name]
-
+    def _acting(self, verb: Verb) -> _Operation:
         async def call(arguments: Arguments) -> Any:
-            return act(name, arguments, self._controlled.state, self._tasks)
+            return act(verb.verb, arguments, self._controlled.state, self._tasks)
 
-        optional = {*verb.parameters, *(("for",) if verb.lasts else ())}
-        return _Operation(call, frozenset({"targets"}), frozenset(optional))
+        return _Operation(call, *checks.arguments_of(verb))
 
     async def _status(self, arguments: Arguments) -> Any:
         return await self._controlled.status()
 
     async def _events(self, arguments: Arguments) -> Any:
         events = self._controlled.state.events.after(arguments.get("since", 0))
-        return [_event(event) for event in events]
+        return [_event(event) for event in events if event.time >= arguments.get("after", 0)]
 
     async def _set(self, arguments: Arguments) -> Any:
         lines = await self._controlled.set_options(arguments["values"], reset=arguments["reset"])

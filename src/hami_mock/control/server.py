@@ -111,17 +111,17 @@ class ControlServer:
 
     async def _follow(self, connection: Connection, commands: Commands, request: Request) -> None:
         """Send events for as long as the client is there."""
+        events = commands.follow(request)
 
         async def send(event: object) -> None:
             await connection.send(result_line(event))
 
         async def follow() -> None:
             try:
-                await commands.follow(request, send)
+                await events(send)
             except OSError as error:
                 _log.debug("control: %s", repr(error))
 
-        commands.check(request)
         await first_of(follow, connection.until_closed)
 
 

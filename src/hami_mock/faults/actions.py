@@ -1,21 +1,22 @@
 """Actions: what a person or a scenario does to the node, in one vocabulary.
 
-An action has a verb, words for its targets, and maybe parameters. `perform` turns it into faults of
-the node's state, or ends some.
+`perform` turns an action into faults of the node's state, or ends some. Whoever makes an action has
+checked its parameters (`fault_kinds` says what they may be).
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hami_mock.errors import UsageError
 from hami_mock.faults.targets import ALL, find_cards, find_resources, is_card, is_resource
 from hami_mock.node.cards import Card
-from hami_mock.node.fault import CALL_EFFECTS, Call, Effect, Fault
+from hami_mock.node.fault import Fault, FaultKind, On
+from hami_mock.node.fault_kinds import DROP, VERBS, mended_by
 from hami_mock.node.resources import Resource
 from hami_mock.node.xid import describe
-from hami_mock.vendors import NVIDIA
+from hami_mock.vendors import VENDORS
 
 if TYPE_CHECKING:
     # `ctl` needs the verbs, and the state would take longer to load than all the rest of it.
@@ -23,55 +24,6 @@ if TYPE_CHECKING:
     from hami_mock.node.state import NodeState
 
 _T = TypeVar("_T")
-
-MOST_SECONDS = 7 * 24 * 3600.0
-"""Nobody means to wait longer than a week."""
-
-
-@dataclass(frozen=True)
-class Verb:
-    """What a verb acts on, which parameters it takes, and what it does, for --help."""
-
-    on_cards: bool
-    help: str
-    parameters: tuple[str, ...] = ()
-    lasts: bool = True
-    """Whether it begins something that can be ended again after a while."""
-
-
-VERBS: Mapping[str, Verb] = {
-    "fail": Verb(True, "make cards unhealthy, by a Xid or for a reason", ("xid", "reason")),
-    "recover": Verb(True, "end all that made cards unhealthy or degraded", lasts=False),
-    "lose": Verb(True, "let cards vanish from the kubelet's list", ("reason",)),
-    "return": Verb(True, "let lost cards come back", lasts=False),
-    "degrade": Verb(
-        True, "mark cards as degraded; the kubelet still takes them for healthy", ("reason",)
-    ),
-    "down": Verb(False, "take resources off the kubelet, as if their plugin had died", ("reason",)),
-    "up": Verb(False, "bring back resources that are down", lasts=False),
-    "delay": Verb(False, "answer a call late", ("call", "seconds")),
-    "hang": Verb(False, "answer a call with an error, after a long time", ("call", "seconds")),
-    "break": Verb(False, "answer a call with an error at once", ("call", "reason")),
-    "refuse": Verb(
-        False, "let registrations fail, as if the kubelet had refused them", ("reason",)
-    ),
-    "drop": Verb(False, "break off the list streams once", ("reason",), lasts=False),
-    "clear": Verb(False, "end every fault, of cards and resources alike", lasts=False),
-}
-
-_CARD_VERBS = {"fail": Effect.UNHEALTHY, "lose": Effect.LOST, "degrade": Effect.DEGRADED}
-_RESOURCE_VERBS = {
-    "down": Effect.DOWN,
-    "refuse": Effect.REFUSED,
-    "delay": Effect.SLOW,
-    "hang": Effect.HUNG,
-    "break": Effect.BROKEN,
-}
-_MENDING = {
-    "recover": frozenset({Effect.UNHEALTHY, Effect.DEGRADED}),
-    "return": frozenset({Effect.LOST}),
-    "up": frozenset({Effect.DOWN, Effect.REFUSED}),
-}
 
 
 @dataclass(frozen=True)
@@ -90,25 +42,28 @@ class Share:
 
 @dataclass(frozen=True)
 class Action:
-    """One thing to do. `choose` takes that many of the targets at random."""
+    """A verb, words for its targets, and values of the verb's parameters by name.
+
+    `choose` takes that many of the targets at random.
+    """
 
     verb: str
     targets: tuple[str, ...] = (ALL,)
-    xid: int | None = None
-    reason: str = ""
-    call: Call | None = None
-    seconds: float = 0.0
+    parameters: Mapping[str, Any] = field(default_factory=dict)
     choose: int | Share | None = None
 
     @property
     def text(self) -> str:
-        """The action in words."""
-        words = [self.verb, self.call or "", f"{self.seconds:g}s" if self.seconds else ""]
+        """The action in words: `delay allocate 2s nvidia`, `fail nvidia/0: Xid 79, a test`."""
+        words = [self.verb]
+        why: list[str] = []
+        for parameter in VERBS[self.verb].parameters:
+            if parameter.name in self.parameters:
+                shown = parameter.show(self.parameters[parameter.name])
+                (words if parameter.is_required else why).append(shown)
         chosen = f"{self.choose} of " if self.choose is not None else ""
-        words += [chosen + ", ".join(self.targets)]
-        why = [describe(self.xid) if self.xid is not None else "", self.reason]
-        texts = (" ".join(filter(None, words)), ", ".join(filter(None, why)))
-        return ": ".join(filter(None, texts))
+        words.append(chosen + ", ".join(self.targets))
+        return ": ".join(filter(None, (" ".join(words), ", ".join(why))))
 
 
 def perform(action: Action, state: "NodeState", random: Random | None = None) -> tuple[Fault, ...]:
@@ -117,12 +72,15 @@ def perform(action: Action, state: "NodeState", random: Random | None = None) ->
     Raises UsageError if it names what isn't there, or asks for what can't be.
     """
     cards, resources = _targets(action, state, random)
-    if action.verb == "clear":
-        state.lift_from({card.uuid for card in cards} | {resource.name for resource in resources})
-        return ()
-    if VERBS[action.verb].on_cards:
-        return _on_cards(action, state, cards)
-    return _on_resources(action, state, resources)
+    targets = [*(card.uuid for card in cards), *(resource.name for resource in resources)]
+    verb = VERBS[action.verb]
+    if isinstance(verb, FaultKind):
+        return _begin(verb, action.parameters, state, targets)
+    if verb is DROP:
+        state.drop_streams(resources, action.parameters.get("reason", ""))
+    else:
+        state.lift_from(frozenset(targets), mended_by(verb))
+    return ()
 
 
 def names(action: Action, state: "NodeState", random: Random | None = None) -> tuple[str, ...]:
@@ -138,60 +96,44 @@ def _targets(
     action: Action, state: "NodeState", random: Random | None
 ) -> tuple[tuple[Card, ...], tuple[Resource, ...]]:
     node = state.node
-    if action.verb == "clear":
-        return _cards_and_resources(action.targets, node)
-    if VERBS[action.verb].on_cards:
-        return _chosen(find_cards(node.cards, action.targets), action.choose, random), ()
-    return (), _chosen(find_resources(node.resources, action.targets), action.choose, random)
+    match VERBS[action.verb].on:
+        case On.CARDS:
+            return _chosen(find_cards(node.cards, action.targets), action.choose, random), ()
+        case On.RESOURCES:
+            found = find_resources(node.resources, action.targets)
+            return (), _chosen(found, action.choose, random)
+        case On.BOTH:
+            return _cards_and_resources(action.targets, node)
 
 
-def _on_cards(action: Action, state: "NodeState", cards: tuple[Card, ...]) -> tuple[Fault, ...]:
-    uuids = frozenset(card.uuid for card in cards)
-    if action.verb in _MENDING:
-        state.lift_from(uuids, _MENDING[action.verb])
-        return ()
-    reason = action.reason
-    if action.xid is not None:
-        others = [card.name for card in cards if card.vendor is not NVIDIA]
-        if others:
-            raise UsageError(
-                f"{', '.join(others)}: only NVIDIA's cards have Xids; leave the Xid out, or give "
-                "a reason instead"
-            )
-        state.count_xid(cards, action.xid)
-        if action.xid in state.ignored_xids:
-            return ()
-        reason = ", ".join(part for part in (describe(action.xid), reason) if part)
-    # One fault for each card: a card may recover by itself.
-    faults = tuple(
-        Fault(_CARD_VERBS[action.verb], frozenset({card.uuid}), reason) for card in cards
-    )
-    state.strike(*faults)
-    return faults
-
-
-def _on_resources(
-    action: Action, state: "NodeState", resources: tuple[Resource, ...]
+def _begin(
+    kind: FaultKind, parameters: Mapping[str, Any], state: "NodeState", targets: Sequence[str]
 ) -> tuple[Fault, ...]:
-    if action.verb in _MENDING:
-        state.lift_from({resource.name for resource in resources}, _MENDING[action.verb])
-        return ()
-    if action.verb == "drop":
-        state.drop_streams(resources, action.reason)
-        return ()
-    effect = _RESOURCE_VERBS[action.verb]
-    if effect in CALL_EFFECTS and action.call is None:
-        raise UsageError(f"{action.verb}: say which call: one of {', '.join(Call)}")
-    if effect in (Effect.SLOW, Effect.HUNG) and not 0 < action.seconds <= MOST_SECONDS:
-        raise UsageError(f"{action.verb}: say how long, such as 2s or 1m, at most a week")
-    # One for each, as with cards: or `up` of one of them would leave the others a fault that
-    # whoever began it doesn't know.
-    faults = tuple(
-        Fault(effect, frozenset({resource.name}), action.reason, action.call, action.seconds)
-        for resource in resources
-    )
+    details = dict(parameters)
+    reason = details.pop("reason", "")
+    xid = details.pop("xid", None)
+    if xid is not None:
+        cards = [state.cards[uuid] for uuid in targets]
+        _refuse_xid(xid, cards)
+        state.count_xid(cards, xid)
+        if xid in state.ignored_xids:
+            return ()
+        reason = ", ".join(filter(None, (describe(xid), reason)))
+    # One fault for each target: a card may recover by itself, and `up` of one resource would leave
+    # the others a fault that whoever began it doesn't know.
+    faults = tuple(Fault(kind, frozenset({target}), reason, details) for target in targets)
     state.strike(*faults)
     return faults
+
+
+def _refuse_xid(xid: int, cards: Iterable[Card]) -> None:
+    without = [card.name for card in cards if not card.vendor.has_xids]
+    if without:
+        have = " and ".join(vendor.title for vendor in VENDORS if vendor.has_xids)
+        raise UsageError(
+            f"{', '.join(without)}: only cards of {have} have Xids: leave out Xid {xid}, or give a "
+            "reason instead"
+        )
 
 
 def _cards_and_resources(

@@ -11,7 +11,7 @@ from hami_mock.faults.actions import names, perform
 from hami_mock.faults.scenario import Scenario
 from hami_mock.faults.timeline import Moment, What, moments
 from hami_mock.kit import durations
-from hami_mock.node.events import Kind
+from hami_mock.node.event_kinds import Kind
 from hami_mock.node.fault import Fault
 from hami_mock.node.state import NodeState
 
@@ -136,7 +136,7 @@ class Player:
         Or a scenario without end would pile up the same fault for ever.
         """
         new: dict[object, Fault] = {
-            (fault.effect, fault.targets, fault.reason, fault.call, fault.seconds): fault
+            (fault.kind, fault.targets, fault.reason, *fault.details.items()): fault
             for fault in faults
         }
         self._lift([self._staying[key] for key in new if key in self._staying])

@@ -1,10 +1,13 @@
 """A scenario: which faults come when. Pure data; `scenario_reader` makes it from a file."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
-from hami_mock.faults.actions import VERBS, Action
+from hami_mock.faults.actions import Action
+from hami_mock.node.fault import FaultKind
+from hami_mock.node.fault_kinds import VERBS
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,8 @@ class Step:
     key: str
     rhythm: Rhythm
     action: Action
-    xids: tuple[int, ...] = ()
-    """One of them is drawn each time."""
+    drawn: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    """Values of parameters, by name: one of them is drawn each time."""
     lasts: float | None = None
     """After so long it is undone; None: at the end of the round."""
 
@@ -66,7 +69,7 @@ class Step:
     @property
     def stays(self) -> bool:
         """Whether what it does lasts to the end of the round."""
-        return self.lasts is None and VERBS[self.action.verb].lasts
+        return self.lasts is None and isinstance(VERBS[self.action.verb], FaultKind)
 
 
 @dataclass(frozen=True)

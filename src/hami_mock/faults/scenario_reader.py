@@ -11,11 +11,13 @@ from typing import Any
 
 from hami_mock.errors import UsageError
 from hami_mock.faults import scenario_kinds as kinds
-from hami_mock.faults.actions import MOST_SECONDS, VERBS, Action
+from hami_mock.faults.actions import Action
 from hami_mock.faults.scenario import Loop, Part, Rhythm, Scenario, Step, end
 from hami_mock.faults.scenario_rules import check
 from hami_mock.kit import durations, strict_yaml
-from hami_mock.kit.fields import Fields, Mistakes
+from hami_mock.kit.fields import LINE, MOST_SECONDS, SHORTEST, SPAN, Fields, Mistakes
+from hami_mock.node.fault import FaultKind, On
+from hami_mock.node.fault_kinds import VERBS, parameter_names
 
 _DEEPEST = 5
 _MOST_STEPS = 1000
@@ -23,10 +25,6 @@ _MOST_STEPS = 1000
 _TOP_KEYS = ("name", "seed", "repeat", "length", "steps")
 _LOOP_KEYS = ("loop", "at", "jitter", "every", "steps")
 _STEP_KEYS = ("at", "jitter", "every", "times", "until", "for", "choose")
-_NEEDED = {"call": kinds.CALL.allowed, "seconds": kinds.SPAN.allowed}
-"""Parameters that a verb which has them can't do without."""
-
-_PARAMETERS = {name for verb in VERBS.values() for name in verb.parameters}
 _TURNS = kinds.or_forever(kinds.TURNS)
 
 
@@ -67,9 +65,9 @@ class _Reader:
     def scenario(self, fields: Fields) -> Scenario:
         fields.allow(_TOP_KEYS, dict.fromkeys((*_STEP_KEYS, *VERBS, "loop"), "belongs in a step"))
         parts = self._parts(fields, "", 1)
-        length = fields.get("length", kinds.or_forever(kinds.SPAN), None)
+        length = fields.get("length", kinds.or_forever(SPAN), None)
         return Scenario(
-            name=fields.get("name", kinds.LINE, Path(self._mistakes.file).stem),
+            name=fields.get("name", LINE, Path(self._mistakes.file).stem),
             steps=parts,
             seed=fields.get("seed", kinds.SEED, 0),
             rounds=fields.get("repeat", _TURNS, 1),
@@ -120,7 +118,7 @@ class _Reader:
 
     def _refuse_verbs(self, fields: Fields, verbs: list[str]) -> None:
         before = len(self._mistakes.lines)
-        fields.allow({*_STEP_KEYS, *_LOOP_KEYS, *_PARAMETERS, *VERBS}, {})
+        fields.allow({*_STEP_KEYS, *_LOOP_KEYS, *parameter_names(), *VERBS}, {})
         if verbs:
             several = f"{' and '.join(verbs)} don't go together: make a step of each"
             self._mistakes.say(fields.place, several)
@@ -129,7 +127,8 @@ class _Reader:
             self._mistakes.say(fields.place, nothing)
 
     def _loop(self, fields: Fields, key: str, depth: int) -> Loop:
-        elsewhere = dict.fromkeys({*_STEP_KEYS, *_PARAMETERS}, "belongs in the steps of the loop")
+        inside = {*_STEP_KEYS, *parameter_names()}
+        elsewhere = dict.fromkeys(inside, "belongs in the steps of the loop")
         elsewhere["times"] = "say it with the loop itself, such as loop: 5"
         fields.allow(_LOOP_KEYS, elsewhere)
         before = len(self._mistakes.lines)
@@ -137,8 +136,8 @@ class _Reader:
         if turns is None and depth > 1:
             fields.say("loop", "a loop inside of another must end: say how many turns")
         parts = self._parts(fields, f"{key}/", depth + 1)
-        period = fields.get("every", kinds.SPAN, end(parts) or 0.0)
-        if turns != 1 and period < kinds.SHORTEST and len(self._mistakes.lines) == before:
+        period = fields.get("every", SPAN, end(parts) or 0.0)
+        if turns != 1 and period < SHORTEST and len(self._mistakes.lines) == before:
             fields.say("loop", "its turns take no time: give it an every, such as every: 1m")
         at = fields.get("at", kinds.OFFSET, 0.0)
         jitter = fields.get("jitter", kinds.OFFSET, 0.0)
@@ -147,34 +146,38 @@ class _Reader:
     def _step(
         self, fields: Fields, key: str, verb: str, targets: tuple[str, ...], *, is_in_loop: bool
     ) -> Step:
-        takes = VERBS[verb].parameters
+        row = VERBS[verb]
         fields.allow(
-            (*_STEP_KEYS, *takes, verb),
-            {"steps": "belongs to a loop", **dict.fromkeys(_PARAMETERS, f"{verb} doesn't take it")},
+            (*_STEP_KEYS, *(parameter.name for parameter in row.parameters), verb),
+            {
+                "steps": "belongs to a loop",
+                **dict.fromkeys(parameter_names(), f"{verb} doesn't take it"),
+            },
         )
-        for needed in takes:
-            if needed in _NEEDED and needed not in fields:
-                fields.say(needed, f"is missing: it must be {_NEEDED[needed]}")
-        if "for" in fields and not VERBS[verb].lasts:
+        if "for" in fields and not isinstance(row, FaultKind):
             fields.say("for", f"{verb} doesn't last: there is nothing to undo")
-        if "choose" in fields and verb == "clear":
-            fields.say("choose", "clear takes all that it names")
-        action = Action(
-            verb,
-            targets,
-            reason=fields.get("reason", kinds.LINE, ""),
-            call=fields.get("call", kinds.CALL, None),
-            seconds=fields.get("seconds", kinds.SPAN, 0.0),
-            choose=fields.get("choose", kinds.CHOOSE, None),
-        )
+        if "choose" in fields and row.on is On.BOTH:
+            fields.say("choose", f"{verb} takes all that it names")
+        given: dict[str, Any] = {}
+        drawn: dict[str, Any] = {}
+        for parameter in row.parameters:
+            if parameter.name not in fields:
+                if parameter.is_required:
+                    fields.say(parameter.name, f"is missing: it must be {parameter.kind.allowed}")
+            elif parameter.is_drawn:
+                several = kinds.one_or_more(parameter.kind)
+                drawn[parameter.name] = fields.get(parameter.name, several, ())
+            else:
+                given[parameter.name] = fields.get(parameter.name, parameter.kind, None)
+        action = Action(verb, targets, given, fields.get("choose", kinds.CHOOSE, None))
         return Step(
             place=fields.place,
             order=self._steps,
             key=key,
             rhythm=_rhythm(fields, is_in_loop=is_in_loop),
             action=action,
-            xids=fields.get("xid", kinds.XIDS, ()),
-            lasts=fields.get("for", kinds.SPAN, None),
+            drawn=drawn,
+            lasts=fields.get("for", SPAN, None),
         )
 
 
@@ -187,12 +190,12 @@ def _rhythm(fields: Fields, *, is_in_loop: bool) -> Rhythm:
             if key in fields:
                 fields.say(key, "needs an every: the time from one turn to the next")
         return Rhythm(at, jitter=jitter)
-    period = fields.get("every", kinds.SPAN, kinds.SHORTEST)
+    period = fields.get("every", SPAN, SHORTEST)
     counts: list[int] = []
     if "times" in fields:
         counts.append(fields.get("times", kinds.TURNS, 1))
     if "until" in fields:
-        until = fields.get("until", kinds.SPAN, MOST_SECONDS)
+        until = fields.get("until", SPAN, MOST_SECONDS)
         if until <= at:
             fields.say("until", f"must be later than at, which is {durations.show(at)}")
         counts.append(math.ceil(round((until - at) / period, 6)))

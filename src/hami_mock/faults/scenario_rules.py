@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from hami_mock.faults.scenario import Loop, Part, Scenario, Step
-from hami_mock.faults.scenario_kinds import SHORTEST
 from hami_mock.kit import durations
-from hami_mock.kit.fields import Mistakes
+from hami_mock.kit.fields import SHORTEST, Mistakes
 
 _MOST_AT_ONCE = 10_000
 

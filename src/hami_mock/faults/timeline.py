@@ -114,9 +114,11 @@ class _Round:
         if isinstance(part, Loop):
             self._begin(part.steps, time, name)
             return
-        action = part.action
-        if part.xids:
-            action = replace(action, xid=Random(f"{draw}/xid").choice(part.xids))
+        drawn = {
+            parameter: Random(f"{draw}/{parameter}").choice(values)
+            for parameter, values in part.drawn.items()
+        }
+        action = replace(part.action, parameters={**part.action.parameters, **drawn})
         self._push(Moment(time, What.DO, name, part, action, f"{draw}/choose"))
 
     def _push(self, item: _Turn | Moment) -> None:

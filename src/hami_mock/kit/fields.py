@@ -3,10 +3,13 @@
 import reprlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
+from hami_mock.kit import durations
 from hami_mock.kit.similar import did_you_mean
 
+_E = TypeVar("_E", bound=StrEnum)
 _T = TypeVar("_T")
 _D = TypeVar("_D")
 
@@ -17,6 +20,54 @@ class Kind(Generic[_T]):
 
     read: Callable[[object], _T]
     allowed: str
+
+
+def time(low: float) -> Kind[float]:
+    """Return the kind of lengths of time that are at least so long."""
+
+    def read(value: object) -> float:
+        seconds = durations.parse(value)
+        if not low <= seconds <= MOST_SECONDS:
+            raise ValueError("too short or too long")
+        return seconds
+
+    least = f"at least {durations.show(low)} and " if low else ""
+    return Kind(read, f"{durations.FORM}, {least}at most {durations.show(MOST_SECONDS)}")
+
+
+def whole(low: int, high: int) -> Kind[int]:
+    """Return the kind of whole numbers in a range."""
+
+    def read(value: object) -> int:
+        # YAML's `yes` and `on` are booleans, and for Python a boolean is a fine number.
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise ValueError("not in the range")
+        return value
+
+    return Kind(read, f"a whole number from {low} to {high}")
+
+
+def one_of(words: type[_E]) -> Kind[_E]:
+    """Return the kind of the words of an enumeration."""
+    return Kind(lambda value: words(str(value)), f"one of {', '.join(words)}")
+
+
+def _line(value: object) -> str:
+    if not isinstance(value, str) or not value.isprintable():
+        raise ValueError("not a line of text")
+    if not 0 < len(value) <= _MOST_CHARACTERS:
+        raise ValueError("too short or too long")
+    return value
+
+
+MOST_SECONDS = 7 * 24 * 3600.0
+"""Nobody means to wait longer than a week."""
+SHORTEST = 0.01
+"""What changes faster nobody sees, and it would stop all else."""
+_MOST_CHARACTERS = 500
+
+LINE = Kind(_line, f"a line of text, at most {_MOST_CHARACTERS} characters")
+SPAN = time(SHORTEST)
 
 
 class Mistakes:

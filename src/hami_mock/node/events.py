@@ -5,47 +5,14 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 
 from hami_mock.kit.broadcast import Broadcast
+from hami_mock.node.event_kinds import WARNINGS, Kind
 
 _log = logging.getLogger(__name__)
 
 _KEPT = 1000
 """How many events are kept for `ctl events`; the counters count all of them."""
-
-
-class Kind(StrEnum):
-    """What an event is about, in a form that Kubernetes takes as the reason of its own Events."""
-
-    CARD_FAILED = "CardFailed"
-    CARD_RECOVERED = "CardRecovered"
-    CARD_LOST = "CardLost"
-    CARD_RETURNED = "CardReturned"
-    CARD_DEGRADED = "CardDegraded"
-    CARD_RESTORED = "CardRestored"
-    XID = "Xid"
-    FAULT_BEGAN = "FaultBegan"
-    FAULT_ENDED = "FaultEnded"
-    STREAMS_DROPPED = "StreamsDropped"
-    CONFIGURATION_CHANGED = "ConfigurationChanged"
-    CONFIGURATION_REJECTED = "ConfigurationRejected"
-    DEVICES_RELEASED = "DevicesReleased"
-    SCENARIO_STARTED = "ScenarioStarted"
-    SCENARIO_ENDED = "ScenarioEnded"
-    SCENARIO_STEP_FAILED = "ScenarioStepFailed"
-
-
-_WARNINGS = {
-    Kind.CARD_FAILED,
-    Kind.CARD_LOST,
-    Kind.CARD_DEGRADED,
-    Kind.XID,
-    Kind.FAULT_BEGAN,
-    Kind.STREAMS_DROPPED,
-    Kind.CONFIGURATION_REJECTED,
-    Kind.SCENARIO_STEP_FAILED,
-}
 
 
 @dataclass(frozen=True)
@@ -61,7 +28,7 @@ class Event:
     @property
     def is_warning(self) -> bool:
         """Whether something got worse."""
-        return self.kind in _WARNINGS
+        return self.kind in WARNINGS
 
 
 class EventLog:

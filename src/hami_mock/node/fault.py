@@ -1,51 +1,112 @@
-"""A fault: something that is wrong for as long as it lasts. Pure."""
+"""A fault, its kind, and the verbs that begin and end faults. Pure; `fault_kinds` has the rows."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
+
+from hami_mock.kit.fields import Kind as ValueKind
+from hami_mock.node.event_kinds import Kind as EventKind
 
 
-class Effect(StrEnum):
-    """What a fault does: the first three to cards, the others to resources."""
+class On(StrEnum):
+    """What a verb acts on."""
 
-    UNHEALTHY = "unhealthy"
-    LOST = "lost"
-    DEGRADED = "degraded"
-    DOWN = "down"
-    REFUSED = "refused"
-    SLOW = "slow"
-    HUNG = "hung"
-    BROKEN = "broken"
-
-
-CARD_EFFECTS = frozenset({Effect.UNHEALTHY, Effect.LOST, Effect.DEGRADED})
-CALL_EFFECTS = frozenset({Effect.SLOW, Effect.HUNG, Effect.BROKEN})
+    CARDS = "cards"
+    RESOURCES = "resources"
+    BOTH = "cards and resources"
 
 
 class Call(StrEnum):
-    """The calls of the kubelet that can be slow, hang or fail."""
+    """The kubelet's calls that can be slow, hang or fail."""
 
     ALLOCATE = "allocate"
     PRESTART = "prestart"
 
 
 @dataclass(frozen=True, eq=False)
-class Fault:
-    """One fault. Two that say the same are still two: ending one doesn't end the other.
+class Parameter:
+    """One thing that a verb can be told, by the same name in `ctl`, in a scenario and on the wire.
 
-    `targets` are UUIDs of cards, or names of resources; `call` and `seconds` belong to the effects
-    on calls.
+    - from_text: makes of a word on the command line what `kind` reads
+    - show: makes of a value the words for a line of text
+    - is_required: `ctl` takes it as a word of its own, not as a flag
+    - is_drawn: a scenario may give a list, and one of it is drawn each time
     """
 
-    effect: Effect
+    name: str
+    kind: ValueKind[Any]
+    metavar: str
+    help: str
+    from_text: Callable[[str], object] = str
+    show: Callable[[Any], str] = str
+    is_required: bool = False
+    is_drawn: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Verb:
+    """Something to do to cards or resources, on command or in a scenario."""
+
+    verb: str
+    on: On
+    help: str
+    examples: tuple[str, ...]
+    parameters: tuple[Parameter, ...] = ()
+
+    def parameter(self, name: str) -> Parameter | None:
+        """Return one of its parameters, or None if it doesn't take that."""
+        return next((known for known in self.parameters if known.name == name), None)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FaultKind(Verb):
+    """A kind of fault, and the verb that begins one.
+
+    - name: what its targets are for as long as it lasts: unhealthy, down
+    - mended_by: the verb that ends it, besides `clear`, which ends every fault
+    - began, ended: the events of its begin, and of its end when no other fault of the kind is left
+    """
+
+    name: str
+    mended_by: str = "clear"
+    began: EventKind = EventKind.FAULT_BEGAN
+    ended: EventKind = EventKind.FAULT_ENDED
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, eq=False)
+class Fault:
+    """Something that is wrong for as long as it lasts.
+
+    Two faults that say the same are still two: ending one doesn't end the other. `targets` are
+    UUIDs of cards, or names of resources; `details` has its kind's parameters besides the reason.
+    """
+
+    kind: FaultKind
     targets: frozenset[str]
     reason: str = ""
-    call: Call | None = None
-    seconds: float = 0.0
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def call(self) -> Call | None:
+        """The call that it is about, if any."""
+        return self.details.get("call")
+
+    @property
+    def seconds(self) -> float:
+        """For how long it holds up a call."""
+        return float(self.details.get("seconds", 0.0))
 
     @property
     def text(self) -> str:
         """The fault in words."""
-        what = f"{self.call} {self.effect}" if self.call else str(self.effect)
+        words = f"{self.call} {self.kind}" if self.call else str(self.kind)
         if self.seconds:
-            what += f" for {self.seconds:g} s"
-        return what + (self.reason and f": {self.reason}")
+            words += f" for {self.seconds:g} s"
+        for name, value in self.details.items():
+            if name not in ("call", "seconds"):
+                words += f", {name} {value}"
+        return words + (self.reason and f": {self.reason}")

@@ -2,27 +2,19 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Set
+from dataclasses import replace
 
 import anyio
 
 from hami_mock.kit.broadcast import Broadcast
 from hami_mock.node.cards import Card
-from hami_mock.node.events import EventLog, Kind
-from hami_mock.node.fault import CARD_EFFECTS, Call, Effect, Fault
+from hami_mock.node.event_kinds import Kind
+from hami_mock.node.events import EventLog
+from hami_mock.node.fault import Call, Fault, FaultKind
+from hami_mock.node.fault_kinds import DEGRADED, LOST, UNHEALTHY
 from hami_mock.node.resources import Resource
 from hami_mock.node.sizing import Node
 from hami_mock.node.xid import APPLICATION_ERRORS, describe
-
-_BEGAN = {
-    Effect.UNHEALTHY: Kind.CARD_FAILED,
-    Effect.LOST: Kind.CARD_LOST,
-    Effect.DEGRADED: Kind.CARD_DEGRADED,
-}
-_ENDED = {
-    Effect.UNHEALTHY: Kind.CARD_RECOVERED,
-    Effect.LOST: Kind.CARD_RETURNED,
-    Effect.DEGRADED: Kind.CARD_RESTORED,
-}
 
 
 class NodeState:
@@ -54,8 +46,7 @@ class NodeState:
         self.faults += faults
         for fault in faults:
             for target in sorted(fault.targets):
-                kind = _BEGAN.get(fault.effect, Kind.FAULT_BEGAN)
-                self.events.add(kind, self._subject(target), fault.text)
+                self.events.add(fault.kind.began, self._subject(target), fault.text)
         self._tell()
 
     def lift(self, *faults: Fault) -> None:
@@ -67,14 +58,11 @@ class NodeState:
                 self._tell_end(fault, target)
         self._tell()
 
-    def lift_from(self, targets: Set[str], effects: Set[Effect] = frozenset(Effect)) -> None:
-        """Let all faults of these effects end for some of their targets."""
-        touched = [f for f in self.faults if f.effect in effects and f.targets & targets]
-        rest = [
-            Fault(f.effect, f.targets - targets, f.reason, f.call, f.seconds)
-            for f in touched
-            if f.targets - targets
-        ]
+    def lift_from(self, targets: Set[str], kinds: Set[FaultKind] | None = None) -> None:
+        """Let all faults of these kinds (None: of any) end for some of their targets."""
+        among = [f for f in self.faults if kinds is None or f.kind in kinds]
+        touched = [f for f in among if f.targets & targets]
+        rest = [replace(f, targets=f.targets - targets) for f in touched if f.targets - targets]
         self.faults = (*(f for f in self.faults if f not in touched), *rest)
         for fault in touched:
             for target in sorted(fault.targets & targets):
@@ -100,9 +88,7 @@ class NodeState:
         self.node = node
         here = {card.uuid for card in node.cards} | {resource.name for resource in node.resources}
         self.faults = tuple(
-            Fault(f.effect, f.targets & here, f.reason, f.call, f.seconds)
-            if f.targets - here
-            else f
+            replace(f, targets=f.targets & here) if f.targets - here else f
             for f in self.faults
             if f.targets & here
         )
@@ -117,9 +103,9 @@ class NodeState:
         now = self.resources.get(resource.name)
         return now is not None and now.offer == resource.offer
 
-    def has(self, target: str, effect: Effect) -> bool:
-        """Tell whether a card or a resource has a fault of that effect."""
-        return any(f.effect is effect and target in f.targets for f in self.faults)
+    def has(self, target: str, kind: FaultKind) -> bool:
+        """Tell whether a card or a resource has a fault of that kind."""
+        return any(f.kind is kind and target in f.targets for f in self.faults)
 
     def faults_of(self, target: str, call: Call | None = None) -> list[Fault]:
         """Return the faults of a card or a resource, on one call or on none."""
@@ -137,12 +123,12 @@ class NodeState:
         await self._changes.wait_until(condition)
 
     def _tell_end(self, fault: Fault, target: str) -> None:
-        still = [f.text for f in self.faults if f.effect is fault.effect and target in f.targets]
-        if fault.effect not in CARD_EFFECTS or still:
-            message = fault.text + ((still and f"; still {', '.join(still)}") or "")
+        still = [f.text for f in self.faults if f.kind is fault.kind and target in f.targets]
+        if still:
+            message = f"{fault.text}; still {', '.join(still)}"
             self.events.add(Kind.FAULT_ENDED, self._subject(target), message)
         else:
-            self.events.add(_ENDED[fault.effect], self._subject(target), f"no longer {fault.text}")
+            self.events.add(fault.kind.ended, self._subject(target), f"no longer {fault.text}")
 
     def _subject(self, target: str) -> str:
         card = self.cards.get(target)
@@ -152,12 +138,12 @@ class NodeState:
         """Work out what is asked for often."""
         self.cards = {card.uuid: card for card in self.node.cards}
         self.resources = {resource.name: resource for resource in self.node.resources}
-        self.unhealthy = self._having(Effect.UNHEALTHY)
-        self.lost = self._having(Effect.LOST)
-        self.degraded = self._having(Effect.DEGRADED)
+        self.unhealthy = self._having(UNHEALTHY)
+        self.lost = self._having(LOST)
+        self.degraded = self._having(DEGRADED)
 
-    def _having(self, effect: Effect) -> frozenset[str]:
-        sets = (fault.targets for fault in self.faults if fault.effect is effect)
+    def _having(self, kind: FaultKind) -> frozenset[str]:
+        sets = (fault.targets for fault in self.faults if fault.kind is kind)
         return frozenset[str]().union(*sets)
 
     def _tell(self) -> None:

@@ -16,7 +16,7 @@ from hami_mock.kit.concurrency import first_of
 from hami_mock.kit.folder_watch import FolderWatch
 from hami_mock.kubelet.limits import Version
 from hami_mock.kubelet.pod_resources import PodResources
-from hami_mock.node.events import Kind
+from hami_mock.node.event_kinds import Kind
 from hami_mock.node.sizing import Node, Past, lay_out
 from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import Settings, load

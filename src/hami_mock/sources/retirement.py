@@ -4,7 +4,7 @@ import anyio
 from anyio.abc import TaskStatus
 
 from hami_mock.kubelet.pod_resources import PodResources
-from hami_mock.node.events import Kind
+from hami_mock.node.event_kinds import Kind
 from hami_mock.node.sizing import release
 from hami_mock.node.state import NodeState
 

@@ -24,6 +24,7 @@ NVIDIA = Vendor(
     visible_devices=("NVIDIA_VISIBLE_DEVICES",),
     cards=2,
     modes=("hami-core", "mig"),
+    has_xids=True,
     offers=(
         Offer(Role.SLOTS, "nvidia.com/gpu", "resource-name"),
         Offer(Role.CORES, "nvidia.com/gpucores", "resource-cores", heads="@"),

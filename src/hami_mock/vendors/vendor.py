@@ -63,6 +63,7 @@ class Vendor:
       plugins of different ages set different ones
     - split: slots of a card; None: what HAMi's templates make of the chip
     - is_whole: its cards are given to containers whole. The scheduler takes each slot for a card.
+    - has_xids: its driver reports errors by number, as NVIDIA's Xids
     - modes: in which ways its cards can be sliced, the default first
     """
 
@@ -78,6 +79,7 @@ class Vendor:
     split: int | None = 10
     is_whole: bool = False
     modes: tuple[str, ...] = ()
+    has_xids: bool = False
 
     @property
     def has_chips(self) -> bool:

@@ -37,7 +37,7 @@ def by_name(items: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def do(state: NodeState, verb: str, *targets: str, **parameters: Any) -> None:
-    perform(Action(verb, targets, **parameters), state)
+    perform(Action(verb, targets, parameters), state)
 
 
 def shrink(state: NodeState) -> None:

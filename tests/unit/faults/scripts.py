@@ -8,10 +8,11 @@ import anyio
 import yaml
 from hypothesis import strategies as st
 
-from hami_mock.faults.actions import VERBS
 from hami_mock.faults.player import Player
 from hami_mock.faults.scenario import Scenario
 from hami_mock.faults.scenario_reader import parse
+from hami_mock.node.fault import FaultKind, On
+from hami_mock.node.fault_kinds import VERBS
 from hami_mock.node.state import NodeState
 
 FILE = "storm.yaml"
@@ -68,8 +69,9 @@ def play(played: Scenario, state: NodeState, time: FakeTime | None = None) -> No
 
 
 _TARGETS = {
-    True: ["nvidia", "nvidia/0", "all", "mlu/*"],
-    False: ["nvidia", "nvidia.com/gpu", "all"],
+    On.CARDS: ["nvidia", "nvidia/0", "all", "mlu/*"],
+    On.RESOURCES: ["nvidia", "nvidia.com/gpu", "all"],
+    On.BOTH: ["nvidia", "nvidia.com/gpu", "all"],
 }
 _TIMES = st.integers(0, 300)
 _SPANS = st.integers(1, 200)
@@ -79,18 +81,18 @@ _SPANS = st.integers(1, 200)
 def actions(draw: st.DrawFn) -> dict[str, Any]:
     """What a step does, without when."""
     verb = draw(st.sampled_from(sorted(VERBS)))
-    step: dict[str, Any] = {verb: draw(st.sampled_from(_TARGETS[VERBS[verb].on_cards]))}
-    if "call" in VERBS[verb].parameters:
+    step: dict[str, Any] = {verb: draw(st.sampled_from(_TARGETS[VERBS[verb].on]))}
+    if VERBS[verb].parameter("call"):
         step["call"] = draw(st.sampled_from(["allocate", "prestart"]))
-    if "seconds" in VERBS[verb].parameters:
+    if VERBS[verb].parameter("seconds"):
         step["seconds"] = draw(_SPANS)
-    if "reason" in VERBS[verb].parameters and draw(st.booleans()):
+    if VERBS[verb].parameter("reason") and draw(st.booleans()):
         step["reason"] = draw(st.sampled_from(["dust", "heat"]))
     if verb == "fail" and step["fail"].startswith("nvidia"):
         step["xid"] = draw(st.lists(st.sampled_from([13, 48, 79]), min_size=1))
     if verb != "clear" and draw(st.booleans()):
         step["choose"] = draw(st.sampled_from([1, 2, "30%", "100%"]))
-    if VERBS[verb].lasts:
+    if isinstance(VERBS[verb], FaultKind):
         step["for"] = draw(_SPANS)
     return step
 

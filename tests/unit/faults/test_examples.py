@@ -2,10 +2,12 @@ from pathlib import Path
 
 import pytest
 
-from hami_mock.faults.actions import VERBS
 from hami_mock.faults.scenario import Loop, Part
 from hami_mock.faults.scenario_reader import parse, read
-from hami_mock.node.events import EventLog, Kind
+from hami_mock.node.event_kinds import Kind
+from hami_mock.node.events import EventLog
+from hami_mock.node.fault import FaultKind, On
+from hami_mock.node.fault_kinds import VERBS
 from hami_mock.node.sizing import lay_out
 from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import load
@@ -85,6 +87,6 @@ def test_the_readme_has_every_verb_with_what_it_takes() -> None:
     assert [row[0] for row in rows] == list(VERBS)
     for name, on, _, takes in rows:
         verb = VERBS[name]
-        assert on == ("both" if name == "clear" else "cards" if verb.on_cards else "resources")
+        assert on == ("both" if verb.on is On.BOTH else verb.on)
         taken = [word.strip(" `") for word in takes.split(",") if word]
-        assert taken == [*verb.parameters, *["for"] * verb.lasts]
+        assert taken == [*(p.name for p in verb.parameters), *["for"] * isinstance(verb, FaultKind)]

@@ -9,8 +9,9 @@ from hami_mock.faults.actions import Action, perform
 from hami_mock.faults.player import Player
 from hami_mock.faults.scenario import Scenario
 from hami_mock.faults.timeline import What, moments
-from hami_mock.node.events import Event, EventLog, Kind
-from hami_mock.node.fault import Effect
+from hami_mock.node.event_kinds import Kind
+from hami_mock.node.events import Event, EventLog
+from hami_mock.node.fault_kinds import fault_kinds
 from hami_mock.node.state import NodeState
 from tests.unit.builders import laid_out
 from tests.unit.faults.scripts import FakeTime, of_steps, play, player_of, scenarios
@@ -216,7 +217,7 @@ def test_no_fault_is_left_after_the_end(made: Scenario) -> None:
     state = NodeState(NODE)
     play(made, state)
     assert state.faults == ()
-    assert not any(state.has(uuid, effect) for uuid in state.cards for effect in Effect)
+    assert not any(state.has(uuid, effect) for uuid in state.cards for effect in fault_kinds())
     assert state.events.counts[Kind.SCENARIO_ENDED] == 1
     assert state.events.counts[Kind.SCENARIO_STEP_FAILED] == 0
 

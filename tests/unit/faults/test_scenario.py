@@ -44,13 +44,13 @@ def test_a_step_says_when_what_and_for_how_long() -> None:
         """)
     )
     assert step.rhythm == Rhythm(30, 60, 10, 5)
-    assert step.action == Action("fail", ("nvidia/0", "GPU-*"), reason="dust", choose=Share(50))
-    assert (step.xids, step.lasts, step.place) == ((79, 48), 120, "steps[0]")
+    assert step.action == Action("fail", ("nvidia/0", "GPU-*"), {"reason": "dust"}, Share(50))
+    assert (step.drawn["xid"], step.lasts, step.place) == ((79, 48), 120, "steps[0]")
 
 
 def test_a_call_can_be_delayed() -> None:
     step = only(scenario("steps: [{delay: nvidia, call: allocate, seconds: 2s, for: 5m}]"))
-    assert step.action == Action("delay", ("nvidia",), call=Call.ALLOCATE, seconds=2)
+    assert step.action == Action("delay", ("nvidia",), {"call": Call.ALLOCATE, "seconds": 2})
 
 
 def test_a_loop_has_steps_of_its_own_and_lasts_as_long_as_they_do() -> None:
@@ -114,7 +114,8 @@ def test_all_mistakes_are_told_at_once() -> None:
           - {at: soon, drop: all}
     """) == [
         "nmae: there is no such key; did you mean name?",
-        "steps[0].xid: 'x' is not allowed: it must be a Xid such as 79, or a list of them",
+        "steps[0].xid: 'x' is not allowed: it must be a whole number from 1 to 99999, or a list of "
+        "these",
         "steps[1].for: recover doesn't last: there is nothing to undo",
         "steps[2].at: 'soon' is not allowed: it must be a time such as 30s, 2m, 1h30m or 500ms, "
         "at most 7d",

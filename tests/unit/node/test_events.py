@@ -4,7 +4,8 @@ import anyio
 import pytest
 
 from hami_mock.node import events
-from hami_mock.node.events import Event, EventLog, Kind
+from hami_mock.node.event_kinds import Kind
+from hami_mock.node.events import Event, EventLog
 
 
 def test_an_event_is_numbered_timed_counted_and_kept() -> None:

@@ -3,8 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hami_mock.node.events import Kind
-from hami_mock.node.fault import Effect, Fault
+from hami_mock.node.event_kinds import Kind
+from hami_mock.node.fault import Fault, FaultKind
+from hami_mock.node.fault_kinds import DEGRADED, DOWN, LOST, UNHEALTHY
 from hami_mock.node.state import NodeState
 from tests.unit.builders import laid_out
 
@@ -15,7 +16,7 @@ def make_state() -> tuple[NodeState, str, str]:
     return NodeState(node), first, second
 
 
-def fault(*targets: str, effect: Effect = Effect.UNHEALTHY, reason: str = "") -> Fault:
+def fault(*targets: str, effect: FaultKind = UNHEALTHY, reason: str = "") -> Fault:
     return Fault(effect, frozenset(targets), reason)
 
 
@@ -33,12 +34,12 @@ def test_all_cards_are_well_at_first() -> None:
 @pytest.mark.parametrize(
     ("effect", "seen", "events"),
     [
-        (Effect.UNHEALTHY, "unhealthy", [Kind.CARD_FAILED, Kind.CARD_RECOVERED]),
-        (Effect.LOST, "lost", [Kind.CARD_LOST, Kind.CARD_RETURNED]),
-        (Effect.DEGRADED, "degraded", [Kind.CARD_DEGRADED, Kind.CARD_RESTORED]),
+        (UNHEALTHY, "unhealthy", [Kind.CARD_FAILED, Kind.CARD_RECOVERED]),
+        (LOST, "lost", [Kind.CARD_LOST, Kind.CARD_RETURNED]),
+        (DEGRADED, "degraded", [Kind.CARD_DEGRADED, Kind.CARD_RESTORED]),
     ],
 )
-def test_a_fault_begins_and_ends(effect: Effect, seen: str, events: list[Kind]) -> None:
+def test_a_fault_begins_and_ends(effect: FaultKind, seen: str, events: list[Kind]) -> None:
     state, first, _ = make_state()
     struck = fault(first, effect=effect)
     state.strike(struck)
@@ -72,8 +73,8 @@ def test_a_fault_that_has_ended_is_passed_over() -> None:
 
 def test_lift_from_ends_a_fault_for_some_of_its_targets() -> None:
     state, first, second = make_state()
-    state.strike(fault(first, second), fault(first, effect=Effect.LOST))
-    state.lift_from({first}, {Effect.UNHEALTHY})
+    state.strike(fault(first, second), fault(first, effect=LOST))
+    state.lift_from({first}, {UNHEALTHY})
     assert state.unhealthy == {second}
     assert state.lost == {first}
 
@@ -105,11 +106,11 @@ def test_wait_until_looks_again_at_each_change() -> None:
 
 def test_faults_of_what_is_gone_go_with_it() -> None:
     state, first, second = make_state()
-    state.strike(fault(first, second), fault(second), fault("nvidia.com/gpu", effect=Effect.DOWN))
+    state.strike(fault(first, second), fault(second), fault("nvidia.com/gpu", effect=DOWN))
     state.change(laid_out(nvidia_cards=1, mlu_cards=0, iluvatar_cards=0, ascend_cards=0))
-    assert [(f.effect, set(f.targets)) for f in state.faults] == [
-        (Effect.UNHEALTHY, {first}),
-        (Effect.DOWN, {"nvidia.com/gpu"}),
+    assert [(f.kind, set(f.targets)) for f in state.faults] == [
+        (UNHEALTHY, {first}),
+        (DOWN, {"nvidia.com/gpu"}),
     ]
     state.change(laid_out(nvidia_cards=2, mlu_cards=0, iluvatar_cards=0, ascend_cards=0))
     assert state.unhealthy == {first}
@@ -125,14 +126,14 @@ def test_what_was_read_does_not_change_under_the_reader() -> None:
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from([Effect.UNHEALTHY, Effect.LOST]),
+            st.sampled_from([UNHEALTHY, LOST]),
             st.sets(st.integers(0, 1)),
             st.booleans(),
         )
     )
 )
 def test_what_cards_are_is_what_their_faults_say(
-    steps: list[tuple[Effect, set[int], bool]],
+    steps: list[tuple[FaultKind, set[int], bool]],
 ) -> None:
     state, *uuids = make_state()
     alive: list[Fault] = []
@@ -142,5 +143,5 @@ def test_what_cards_are_is_what_their_faults_say(
         else:
             alive.append(fault(*(uuids[i] for i in indexes), effect=effect))
             state.strike(alive[-1])
-    for effect, seen in ((Effect.UNHEALTHY, state.unhealthy), (Effect.LOST, state.lost)):
-        assert seen == {t for f in alive if f.effect is effect for t in f.targets}
+    for effect, seen in ((UNHEALTHY, state.unhealthy), (LOST, state.lost)):
+        assert seen == {t for f in alive if f.kind is effect for t in f.targets}

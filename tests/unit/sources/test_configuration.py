@@ -10,7 +10,8 @@ import pytest
 
 from hami_mock.errors import UsageError
 from hami_mock.kubelet.pod_resources import PodResources
-from hami_mock.node.events import Event, Kind
+from hami_mock.node.event_kinds import Kind
+from hami_mock.node.events import Event
 from hami_mock.node.sizing import lay_out
 from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import load

@@ -5,7 +5,7 @@ import anyio.lowlevel
 import pytest
 
 from hami_mock.kubelet.pod_resources import PodResources
-from hami_mock.node.events import Kind
+from hami_mock.node.event_kinds import Kind
 from hami_mock.node.sizing import Past, lay_out
 from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import load

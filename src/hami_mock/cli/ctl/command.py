@@ -7,7 +7,6 @@ from typing import Any
 
 from hami_mock.cli.ctl import screens
 from hami_mock.control.protocol import Request
-from hami_mock.kit import durations
 
 Parsed = argparse.Namespace
 
@@ -30,11 +29,3 @@ class CtlCommand:
     arguments: tuple[Argument, ...] = ()
     screen: screens.Screen = screens.summary
     pick: Callable[[Any], Any] = lambda result: result
-
-
-def duration(text: str) -> float:
-    """Return the seconds that people write as 1m30s, for argparse."""
-    try:
-        return durations.parse(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no {durations.FORM[2:]}") from None

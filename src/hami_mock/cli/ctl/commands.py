@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hami_mock.cli.ctl import screens
 from hami_mock.cli.ctl.command import Argument, CtlCommand, Parsed
-from hami_mock.cli.ctl.verbs import VERB_COMMANDS
+from hami_mock.cli.ctl.verbs import verb_commands
 from hami_mock.control.protocol import FOLLOW, Request
 from hami_mock.errors import UsageError
 from hami_mock.vendors import VENDORS
@@ -68,14 +68,14 @@ _VALUES = Argument(
     {"metavar": "OPTION=VALUE", "nargs": "*", "help": "any option of `hami-mock run`"},
 )
 
-COMMANDS: Mapping[str, CtlCommand] = {
-    "status": CtlCommand(
-        "show cards, their health, resources, and who holds what",
-        ("status", "status -o json"),
-        _simple("status"),
-        screen=screens.status,
-    ),
-    **VERB_COMMANDS,
+_STATUS = CtlCommand(
+    "show cards, their health, resources, and who holds what",
+    ("status", "status -o json"),
+    _simple("status"),
+    screen=screens.status,
+)
+
+_OTHERS: Mapping[str, CtlCommand] = {
     "set": CtlCommand(
         "change options of the running agent, over flags, variables and file",
         ("set nvidia-cards=4 nvidia-model=T4", "set cards nvidia=4 mlu=0", "set --reset"),
@@ -123,6 +123,11 @@ COMMANDS: Mapping[str, CtlCommand] = {
         screens.events,
     ),
 }
+
+
+def all_commands() -> dict[str, CtlCommand]:
+    """Return the commands by name, in the order of the help."""
+    return {"status": _STATUS, **verb_commands(), **_OTHERS}
 
 
 def examples_of(commands: Iterable[CtlCommand]) -> str:

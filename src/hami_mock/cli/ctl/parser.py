@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from hami_mock.cli.ctl.command import CtlCommand, Parsed
-from hami_mock.cli.ctl.commands import COMMANDS, examples_of
+from hami_mock.cli.ctl.commands import all_commands, examples_of
 from hami_mock.cli.ctl.screens import OUTPUTS
 from hami_mock.control.protocol import DEFAULT_SOCKET, FLAG, VARIABLE
 from hami_mock.errors import UsageError
@@ -46,24 +46,24 @@ def parse(words: list[str]) -> Wanted | str:
     Raises UsageError for what makes no sense, and SystemExit after the help of a command.
     """
     common = _common()
+    commands = all_commands()
     # Wherever they stand, before the command or behind it.
     values, words = common.parse_known_args(words)
     if not words or words[0] in _HELP:
-        return overview(COMMANDS)
-    inner = {name: COMMANDS[name] for name in COMMANDS if name.startswith(f"{words[0]} ")}
+        return overview(commands)
+    inner = {name: commands[name] for name in commands if name.startswith(f"{words[0]} ")}
     if inner and (not words[1:] or words[1] in _HELP):
         return overview(inner)
-    name = _command_name(words[: 2 if inner else 1], inner or COMMANDS)
+    name = _command_name(words[: 2 if inner else 1], inner or commands)
     # What was found becomes the default of the command's own parser, whose help shows it too.
     common.set_defaults(**vars(values))
-    parsed = _parse(name, words[len(name.split()) :], common)
+    parsed = _parse(name, commands[name], words[len(name.split()) :], common)
     if not parsed.control_socket:
         raise UsageError(f"{FLAG}: it is empty, which means off: name the socket of the agent")
-    return Wanted(COMMANDS[name], parsed)
+    return Wanted(commands[name], parsed)
 
 
-def _parse(name: str, words: list[str], common: _Parser) -> Parsed:
-    command = COMMANDS[name]
+def _parse(name: str, command: CtlCommand, words: list[str], common: _Parser) -> Parsed:
     parser = _Parser(
         prog=f"hami-mock ctl {name}",
         description=f"{command.help[0].upper()}{command.help[1:]}.",

@@ -1,79 +1,83 @@
-"""The verbs as commands of `hami-mock ctl`, made from their table."""
+"""The verbs as commands of `hami-mock ctl`, made from their rows."""
 
-from collections.abc import Mapping
+import argparse
+from collections.abc import Callable
+from typing import Any
 
-from hami_mock.cli.ctl.command import Argument, CtlCommand, Parsed, duration
+from hami_mock.cli.ctl.command import Argument, CtlCommand, Parsed
 from hami_mock.control.protocol import Request
 from hami_mock.errors import UsageError
-from hami_mock.faults.actions import VERBS, Verb
 from hami_mock.faults.targets import ALL
-from hami_mock.kit import durations
-from hami_mock.node.fault import Call
-from hami_mock.vendors import NVIDIA
+from hami_mock.kit.fields import SPAN, Kind
+from hami_mock.node.fault import FaultKind, On, Parameter, Verb
+from hami_mock.node.fault_kinds import VERBS, XID
+from hami_mock.vendors import VENDORS
 
-_PARAMETERS = {
-    "xid": Argument("--xid", {"type": int, "metavar": "N", "help": "the number of NVIDIA's error"}),
-    "reason": Argument("--reason", {"metavar": "TEXT", "help": "why, for events and the log"}),
-    "call": Argument(
-        "call", {"metavar": "CALL", "choices": [str(call) for call in Call],
-                 "help": f"the kubelet's call: {' or '.join(Call)}"},
-    ),
-    "seconds": Argument(
-        "seconds", {"metavar": "DURATION", "type": duration, "help": durations.FORM}
-    ),
-}  # fmt: skip
-_FOR = Argument(
-    "--for", {"type": duration, "metavar": "DURATION", "help": "end it by itself after this time"}
-)
-_CARDS = "cards: nvidia/0, a UUID, a glob of either, a vendor, or all"
-_RESOURCES = "resources: nvidia.com/gpu, a glob, a vendor, or all"
-
-_EXAMPLES = {
-    "fail": ("fail nvidia/0 --xid 79", "fail 'mlu/*' --reason 'no power' --for 2m"),
-    "recover": ("recover nvidia/0", "recover all"),
-    "lose": ("lose nvidia/1", "lose 'GPU-bfc34048-*' --for 30s"),
-    "return": ("return nvidia/1",),
-    "degrade": ("degrade nvidia/0 --reason thermal", "degrade ascend --reason ecc --for 5m"),
-    "down": ("down nvidia", "down cambricon.com/vmlu --for 1m"),
-    "up": ("up nvidia", "up all"),
-    "delay": ("delay allocate 2s", "delay allocate 500ms nvidia.com/gpu --for 10m"),
-    "hang": ("hang allocate 30s nvidia.com/gpu",),
-    "break": ("break allocate", "break prestart nvidia --reason 'no driver' --for 1m"),
-    "refuse": ("refuse huawei.com/Ascend910-memory --for 1m",),
-    "drop": ("drop all", "drop nvidia.com/gpu"),
-    "clear": ("clear", "clear nvidia/0 nvidia.com/gpu"),
+_TARGETS = {
+    On.CARDS: ("CARD", "cards: nvidia/0, a UUID, a glob of either, a vendor, or all"),
+    On.RESOURCES: ("RESOURCE", "resources: nvidia.com/gpu, a glob, a vendor, or all"),
+    On.BOTH: ("TARGET", "cards or resources, by name, UUID, glob or vendor"),
 }
 
 
-def _command(name: str, verb: Verb) -> CtlCommand:
-    on_all = name == "clear"
-    metavar, words = ("CARD", _CARDS) if verb.on_cards else ("RESOURCE", _RESOURCES)
-    if on_all:
-        metavar, words = "WHAT", "cards or resources, by name, UUID, glob or vendor"
-    # A call has to be named already: who says no more means all.
-    if on_all or "call" in verb.parameters:
-        how = {"nargs": "*", "default": [ALL], "help": f"{words} [{ALL}]"}
-    elif "xid" in verb.parameters:
-        how = {"nargs": "*", "help": f"{words}; may be left out with --xid: {NVIDIA.key}"}
-    else:
-        how = {"nargs": "+", "help": words}
-    arguments = [_PARAMETERS[parameter] for parameter in verb.parameters]
-    arguments.append(Argument("targets", {"metavar": metavar, **how}))
-    if verb.lasts:
-        arguments.append(_FOR)
-    fields = (*verb.parameters, "targets", "for")
+def reader(kind: Kind[Any], from_text: Callable[[str], object] = str) -> Callable[[str], Any]:
+    """Return what makes a value of a word, for argparse."""
+
+    def read(text: str) -> Any:
+        try:
+            return kind.read(from_text(text))
+        except ValueError:
+            problem = f"{text!r} is not allowed: it must be {kind.allowed}"
+            raise argparse.ArgumentTypeError(problem) from None
+
+    return read
+
+
+def verb_commands() -> dict[str, CtlCommand]:
+    """Return a command for each verb."""
+    return {name: _command(verb) for name, verb in VERBS.items()}
+
+
+def _command(verb: Verb) -> CtlCommand:
+    arguments = [*map(_argument, verb.parameters), _targets(verb)]
+    if isinstance(verb, FaultKind):
+        how = {"type": reader(SPAN), "metavar": "DURATION", "help": "end it after this time"}
+        arguments.append(Argument("--for", how))
+    fields = ("targets", "for", *(parameter.name for parameter in verb.parameters))
 
     def request(parsed: Parsed) -> Request:
         given = {field: getattr(parsed, field, None) for field in fields}
         if not given["targets"]:
             if given.get("xid") is None:
-                raise UsageError(f"{name}: say which {words}")
-            given["targets"] = [NVIDIA.key]
-        return Request(name, {key: value for key, value in given.items() if value is not None})
+                raise UsageError(f"{verb.verb}: say which {_TARGETS[verb.on][1]}")
+            given["targets"] = _vendors_with_xids()
+        return Request(verb.verb, {key: value for key, value in given.items() if value is not None})
 
-    return CtlCommand(verb.help, _EXAMPLES[name], request, tuple(arguments))
+    return CtlCommand(verb.help, verb.examples, request, tuple(arguments))
 
 
-VERB_COMMANDS: Mapping[str, CtlCommand] = {
-    name: _command(name, verb) for name, verb in VERBS.items()
-}
+def _argument(parameter: Parameter) -> Argument:
+    how = {
+        "type": reader(parameter.kind, parameter.from_text),
+        "metavar": parameter.metavar,
+        "help": parameter.help,
+    }
+    return Argument(parameter.name if parameter.is_required else f"--{parameter.name}", how)
+
+
+def _targets(verb: Verb) -> Argument:
+    metavar, words = _TARGETS[verb.on]
+    how: dict[str, Any]
+    if XID in verb.parameters:
+        whose = " ".join(_vendors_with_xids())
+        how = {"nargs": "*", "help": f"{words}; with --xid, it defaults to {whose}"}
+    # Who names a call already, and no target, means all.
+    elif verb.on is On.BOTH or any(parameter.is_required for parameter in verb.parameters):
+        how = {"nargs": "*", "default": [ALL], "help": f"{words} [{ALL}]"}
+    else:
+        how = {"nargs": "+", "help": words}
+    return Argument("targets", {"metavar": metavar, **how})
+
+
+def _vendors_with_xids() -> list[str]:
+    return [vendor.key for vendor in VENDORS if vendor.has_xids]

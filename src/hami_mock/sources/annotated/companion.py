@@ -11,8 +11,9 @@ from anyio.abc import TaskStatus
 
 from hami_mock.kubelet.pod_resources import PodResources
 from hami_mock.node.devices import Devices
-from hami_mock.node.events import Kind
-from hami_mock.node.fault import Effect, Fault
+from hami_mock.node.event_kinds import Kind
+from hami_mock.node.fault import Fault
+from hami_mock.node.fault_kinds import UNHEALTHY
 from hami_mock.node.sizing import Node, Past, release
 from hami_mock.node.state import NodeState
 from hami_mock.settings import device_config_layer
@@ -110,7 +111,7 @@ class Companion:
         here = {card.uuid for card in derived.node.cards}
         ended = [fault for uuid, fault in self._faults.items() if uuid not in derived.ill]
         begun = {
-            uuid: Fault(Effect.UNHEALTHY, frozenset({uuid}), reason)
+            uuid: Fault(UNHEALTHY, frozenset({uuid}), reason)
             for uuid, reason in derived.ill.items()
             if uuid in here and uuid not in self._faults
         }

@@ -15,7 +15,8 @@ from hami_mock.errors import KubeletAbsent, KubeletError, Refused
 from hami_mock.kit.concurrency import Backoff, first_of
 from hami_mock.kit.folder_watch import Identity, identity
 from hami_mock.kubelet._proto.v1beta1 import RegisterRequest, RegistrationStub
-from hami_mock.node.fault import Effect
+from hami_mock.node.fault import FaultKind
+from hami_mock.node.fault_kinds import DOWN, REFUSED
 from hami_mock.node.resources import Resource
 from hami_mock.node.state import NodeState
 from hami_mock.views.deviceplugin.counters import ResourceCounters
@@ -94,9 +95,9 @@ class PluginLifecycle:
 
     async def _while_down(self) -> None:
         """Wait for as long as the resource is down on command."""
-        if self._has(Effect.DOWN):
+        if self._has(DOWN):
             self._set(Phase.WAITING, "down on command")
-            await self._state.wait_until(lambda: not self._has(Effect.DOWN))
+            await self._state.wait_until(lambda: not self._has(DOWN))
 
     async def _find_kubelet(self) -> Identity:
         """Wait for the kubelet's socket."""
@@ -110,14 +111,14 @@ class PluginLifecycle:
     async def _pause(self, kubelet: Identity) -> None:
         """Wait before the next try, but no longer than until the reason for it may be gone."""
         waits = [lambda: self._directory.wait_until(lambda: not self._is_current(kubelet))]
-        if self._has(Effect.REFUSED):
-            waits.append(lambda: self._state.wait_until(lambda: not self._has(Effect.REFUSED)))
+        if self._has(REFUSED):
+            waits.append(lambda: self._state.wait_until(lambda: not self._has(REFUSED)))
         with anyio.move_on_after(self._backoff.next()):
             await first_of(*waits)
             self._backoff.reset()
 
-    def _has(self, effect: Effect) -> bool:
-        return self._state.has(self.resource.name, effect)
+    def _has(self, kind: FaultKind) -> bool:
+        return self._state.has(self.resource.name, kind)
 
     def _is_current(self, kubelet: Identity) -> bool:
         return identity(self._directory.kubelet_socket) == kubelet
@@ -127,7 +128,7 @@ class PluginLifecycle:
 
         Raises KubeletError if the kubelet didn't take it for long, OSError if we can't serve.
         """
-        if self._has(Effect.REFUSED):
+        if self._has(REFUSED):
             raise Refused("registration refused on command")
         # A fresh name each time: the kubelet may still hold a connection to the last one.
         path = self._directory.path / socket_name(self.resource.name)
@@ -157,9 +158,9 @@ class PluginLifecycle:
         await first_of(
             service.abandoned.wait,
             lambda: self._directory.wait_until(lost_sockets),
-            lambda: self._state.wait_until(lambda: self._has(Effect.DOWN)),
+            lambda: self._state.wait_until(lambda: self._has(DOWN)),
         )
-        if self._has(Effect.DOWN):
+        if self._has(DOWN):
             return "down on command"
         if service.dropped:
             return "the list was dropped on command"

@@ -27,7 +27,8 @@ from hami_mock.kubelet._proto.v1beta1 import (
     PreStartContainerResponse,
 )
 from hami_mock.node.cards import Card
-from hami_mock.node.fault import Call, Effect, Fault
+from hami_mock.node.fault import Call, Fault
+from hami_mock.node.fault_kinds import SLOW
 from hami_mock.node.resources import Resource
 from hami_mock.node.state import NodeState
 from hami_mock.views.deviceplugin.counters import ResourceCounters
@@ -211,7 +212,7 @@ class DevicePluginService(DevicePluginBase):
             if fault.seconds:
                 with anyio.move_on_after(fault.seconds):
                     await self._state.wait_until(is_over)
-            if fault.effect is not Effect.SLOW and not is_over():
+            if fault.kind is not SLOW and not is_over():
                 raise GRPCError(Status.UNAVAILABLE, f"{self._at_first.name}: {fault.text}")
 
     async def _answers(self, requests: Sequence[Sequence[str]]) -> list[ContainerAllocateResponse]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hami_mock import __version__
 from hami_mock.control.status import health_counts
-from hami_mock.node.fault import Effect
+from hami_mock.node.fault_kinds import fault_kinds
 from hami_mock.node.state import NodeState
 from hami_mock.sources.configuration import Configuration
 from hami_mock.views.deviceplugin.counters import BUCKETS
@@ -118,8 +118,8 @@ class NodeCollector:
             xids.add_metric([card.name if card else "", uuid, str(xid)], count)
         yield xids
         faults = GaugeMetricFamily("hami_mock_faults", "Faults now, by effect.", labels=["effect"])
-        for effect in Effect:
-            faults.add_metric([effect], sum(f.effect is effect for f in self._state.faults))
+        for known in fault_kinds():
+            faults.add_metric([known.name], sum(f.kind is known for f in self._state.faults))
         yield faults
 
     def _counters(self) -> "Iterator[Metric]":

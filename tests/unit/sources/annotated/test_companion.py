@@ -7,8 +7,9 @@ import anyio
 import pytest
 
 from hami_mock.kubelet.pod_resources import PodResources
-from hami_mock.node.events import Kind
-from hami_mock.node.fault import Effect, Fault
+from hami_mock.node.event_kinds import Kind
+from hami_mock.node.fault import Fault
+from hami_mock.node.fault_kinds import UNHEALTHY
 from hami_mock.node.sizing import Node
 from hami_mock.node.state import NodeState
 from hami_mock.sources import unit_record
@@ -177,7 +178,7 @@ def test_health_is_a_fault_of_the_companions_own(socket_folder: Path) -> None:
     async def script(rig: Rig) -> None:
         await rig.say(ill)
         assert rig.state.unhealthy == {"GPU-1"}
-        manual = Fault(Effect.UNHEALTHY, frozenset({"GPU-1"}), "by hand")
+        manual = Fault(UNHEALTHY, frozenset({"GPU-1"}), "by hand")
         rig.state.strike(manual)
         await rig.say(TWO)
         assert list(rig.state.faults) == [manual]

@@ -2,7 +2,8 @@ import pytest
 
 from hami_mock import vendors
 from hami_mock.errors import UnknownDevice
-from hami_mock.node.fault import Effect, Fault
+from hami_mock.node.fault import Fault
+from hami_mock.node.fault_kinds import LOST
 from hami_mock.node.resources import Resource
 from hami_mock.vendors.hami_vendors import BY_WORD, CAMBRICON, NVIDIA
 from hami_mock.views.hami.answer import answer, vendors_of
@@ -41,7 +42,7 @@ def test_reckoned_cards_are_numbered_without_lost_ones() -> None:
     mlu = count_resource(CAMBRICON, cards_of(vendors.CAMBRICON, 3))
     assert mlu.hami is not None
     state = state_with(mlu)
-    state.strike(Fault(Effect.LOST, frozenset({mlu.cards[0].uuid})))
+    state.strike(Fault(LOST, frozenset({mlu.cards[0].uuid})))
 
     def visible(card: str) -> str:
         assert mlu.hami is not None

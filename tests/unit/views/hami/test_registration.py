@@ -6,7 +6,8 @@ import pytest
 from hami_mock.hami.handshake import ReportStyle
 from hami_mock.hami.register import decode
 from hami_mock.node.cards import CardGroup
-from hami_mock.node.fault import Effect, Fault
+from hami_mock.node.fault import Fault
+from hami_mock.node.fault_kinds import DEGRADED, LOST, UNHEALTHY
 from hami_mock.vendors import catalog
 from hami_mock.vendors.hami_vendor import HamiVendor
 from hami_mock.vendors.hami_vendors import CAMBRICON, NVIDIA, VENDORS
@@ -67,15 +68,15 @@ def test_unhealthy_cards_show_lost_ones_do_not_and_degraded_ones_are_healthy() -
     state = state_with(resource)
     failed, lost, degraded = (card.uuid for card in resource.cards)
     state.strike(
-        Fault(Effect.UNHEALTHY, frozenset({failed})),
-        Fault(Effect.LOST, frozenset({lost})),
-        Fault(Effect.DEGRADED, frozenset({degraded})),
+        Fault(UNHEALTHY, frozenset({failed})),
+        Fault(LOST, frozenset({lost})),
+        Fault(DEGRADED, frozenset({degraded})),
     )
     found = registration(state)
     health = {device.id: device.healthy for device in decode(found.annotations[REGISTER])}
     assert health == {failed: False, degraded: True}
     assert lost not in found.annotations[SCORE]
-    state.strike(Fault(Effect.LOST, frozenset({failed, degraded})))
+    state.strike(Fault(LOST, frozenset({failed, degraded})))
     assert registration(state) == Registration()
 
 

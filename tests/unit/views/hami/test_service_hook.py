@@ -9,7 +9,8 @@ from grpclib.exceptions import GRPCError
 
 from hami_mock.errors import NotAssigned
 from hami_mock.kubelet._proto.v1beta1 import AllocateRequest, ContainerAllocateRequest
-from hami_mock.node.fault import Call, Effect, Fault
+from hami_mock.node.fault import Call, Fault
+from hami_mock.node.fault_kinds import BROKEN, UNHEALTHY
 from hami_mock.node.resources import Resource
 from hami_mock.views.deviceplugin.counters import ResourceCounters
 from hami_mock.views.deviceplugin.service import DevicePluginService
@@ -78,10 +79,10 @@ def test_a_refusal_by_the_assigner_is_the_kubelets_error() -> None:
     ("device_id", "fault", "reason"),
     [
         ("GPU-x-0", None, "there is no device"),
-        (f"{CARD}-0", Fault(Effect.UNHEALTHY, frozenset({CARD})), "unhealthy"),
+        (f"{CARD}-0", Fault(UNHEALTHY, frozenset({CARD})), "unhealthy"),
         (
             f"{CARD}-0",
-            Fault(Effect.BROKEN, frozenset({GPU.name}), "on command", Call.ALLOCATE),
+            Fault(BROKEN, frozenset({GPU.name}), "on command", {"call": Call.ALLOCATE}),
             "on command",
         ),
     ],

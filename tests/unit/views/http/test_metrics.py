@@ -158,10 +158,10 @@ def test_a_configuration_with_an_error_shows_and_the_agent_stays_ready(socket_fo
 
 def test_cards_faults_events_and_xids_are_metrics(socket_folder: Path) -> None:
     agent = make_agent(socket_folder)
-    perform(Action("fail", ("nvidia/1",), xid=79), agent.state)
-    perform(Action("fail", ("nvidia",), xid=31), agent.state)
+    perform(Action("fail", ("nvidia/1",), {"xid": 79}), agent.state)
+    perform(Action("fail", ("nvidia",), {"xid": 31}), agent.state)
     perform(Action("lose", ("mlu/0",)), agent.state)
-    perform(Action("degrade", ("nvidia/0",), reason="thermal"), agent.state)
+    perform(Action("degrade", ("nvidia/0",), {"reason": "thermal"}), agent.state)
     found = samples(agent)
 
     def card(name: str, figure: str) -> float:

@@ -1,0 +1,163 @@
+"""The table of verbs and kinds of fault: `ctl`, scenarios, control, help and metrics read it. Pure.
+
+A new kind of fault is one row here, and whatever a view does about it.
+"""
+
+from hami_mock.kit import durations
+from hami_mock.kit.fields import LINE, SPAN, one_of, whole
+from hami_mock.node.event_kinds import Kind as EventKind
+from hami_mock.node.fault import Call, FaultKind, On, Parameter, Verb
+from hami_mock.node.xid import describe
+
+XID = Parameter(
+    "xid",
+    whole(1, 99_999),
+    "N",
+    "the number of the driver's error, such as 79",
+    from_text=int,
+    show=describe,
+    is_drawn=True,
+)
+REASON = Parameter("reason", LINE, "TEXT", "why, for the events and the log")
+CALL = Parameter(
+    "call",
+    one_of(Call),
+    "CALL",
+    f"the kubelet's call: {' or '.join(Call)}",
+    is_required=True,
+)
+SECONDS = Parameter(
+    "seconds", SPAN, "DURATION", durations.FORM, show=durations.show, is_required=True
+)
+
+UNHEALTHY = FaultKind(
+    "fail",
+    On.CARDS,
+    "make cards unhealthy, with a Xid or a reason",
+    ("fail nvidia/0 --xid 79", "fail 'mlu/*' --reason 'no power' --for 2m"),
+    (XID, REASON),
+    name="unhealthy",
+    mended_by="recover",
+    began=EventKind.CARD_FAILED,
+    ended=EventKind.CARD_RECOVERED,
+)
+LOST = FaultKind(
+    "lose",
+    On.CARDS,
+    "remove cards from the kubelet's list, as if they had been unplugged",
+    ("lose nvidia/1", "lose 'GPU-bfc34048-*' --for 30s"),
+    (REASON,),
+    name="lost",
+    mended_by="return",
+    began=EventKind.CARD_LOST,
+    ended=EventKind.CARD_RETURNED,
+)
+DEGRADED = FaultKind(
+    "degrade",
+    On.CARDS,
+    "mark cards as degraded; the kubelet still sees them as healthy",
+    ("degrade nvidia/0 --reason thermal", "degrade ascend --reason ecc --for 5m"),
+    (REASON,),
+    name="degraded",
+    mended_by="recover",
+    began=EventKind.CARD_DEGRADED,
+    ended=EventKind.CARD_RESTORED,
+)
+DOWN = FaultKind(
+    "down",
+    On.RESOURCES,
+    "take resources away from the kubelet, as if their plugin had died",
+    ("down nvidia", "down cambricon.com/vmlu --for 1m"),
+    (REASON,),
+    name="down",
+    mended_by="up",
+)
+REFUSED = FaultKind(
+    "refuse",
+    On.RESOURCES,
+    "make registrations fail, as if the kubelet had refused them",
+    ("refuse huawei.com/Ascend910-memory --for 1m",),
+    (REASON,),
+    name="refused",
+    mended_by="up",
+)
+SLOW = FaultKind(
+    "delay",
+    On.RESOURCES,
+    "delay the answer to a call",
+    ("delay allocate 2s", "delay allocate 500ms nvidia.com/gpu --for 10m"),
+    (CALL, SECONDS),
+    name="slow",
+)
+HUNG = FaultKind(
+    "hang",
+    On.RESOURCES,
+    "let a call hang, then answer it with an error",
+    ("hang allocate 30s nvidia.com/gpu",),
+    (CALL, SECONDS),
+    name="hung",
+)
+BROKEN = FaultKind(
+    "break",
+    On.RESOURCES,
+    "answer a call with an error at once",
+    ("break allocate", "break prestart nvidia --reason 'no driver' --for 1m"),
+    (CALL, REASON),
+    name="broken",
+)
+
+RECOVER = Verb(
+    "recover",
+    On.CARDS,
+    "end the faults that made cards unhealthy or degraded",
+    ("recover nvidia/0", "recover all"),
+)
+RETURN = Verb("return", On.CARDS, "bring lost cards back", ("return nvidia/1",))
+UP = Verb("up", On.RESOURCES, "bring back resources that are down", ("up nvidia", "up all"))
+DROP = Verb(
+    "drop",
+    On.RESOURCES,
+    "close the list streams once; the resources register again",
+    ("drop all", "drop nvidia.com/gpu"),
+    (REASON,),
+)
+CLEAR = Verb(
+    "clear",
+    On.BOTH,
+    "end every fault of cards and resources",
+    ("clear", "clear nvidia/0 nvidia.com/gpu"),
+)
+
+VERBS: dict[str, Verb] = {
+    row.verb: row
+    for row in (
+        UNHEALTHY,
+        RECOVER,
+        LOST,
+        RETURN,
+        DEGRADED,
+        DOWN,
+        UP,
+        SLOW,
+        HUNG,
+        BROKEN,
+        REFUSED,
+        DROP,
+        CLEAR,
+    )
+}
+
+
+def fault_kinds() -> list[FaultKind]:
+    """Return the kinds of fault."""
+    return [row for row in VERBS.values() if isinstance(row, FaultKind)]
+
+
+def mended_by(verb: Verb) -> frozenset[FaultKind]:
+    """Return the kinds of fault that a verb ends."""
+    return frozenset(k for k in fault_kinds() if verb is CLEAR or k.mended_by == verb.verb)
+
+
+def parameter_names() -> set[str]:
+    """Return the names of all parameters of all verbs."""
+    return {parameter.name for row in VERBS.values() for parameter in row.parameters}
