@@ -17,14 +17,19 @@ import PyInstaller.__main__  # type: ignore[import-untyped]
 from PyInstaller.exceptions import PythonLibraryNotFoundError  # type: ignore[import-untyped]
 
 from hami_mock import __version__
+from hami_mock.cli.commands import COMMANDS
 from hami_mock.kit.terminal import table
 
 BINARY = Path("dist/hami-mock").absolute()
 WORK = Path("build/binary").absolute()
 
 # Imported by a name made at run time, so that PyInstaller can't see them. What is imported inside
-# functions (demo, plan, kubernetes_asyncio, prometheus_client) it does see.
-HIDDEN = ("anyio._backends._asyncio", "yaml._yaml")
+# functions (kubernetes_asyncio, prometheus_client) it does see.
+HIDDEN = (
+    "anyio._backends._asyncio",
+    "yaml._yaml",
+    *(f"hami_mock.cli.{'ctl.client' if name == 'ctl' else name}" for name in COMMANDS),
+)
 
 # Present in a developer's environment, or wanted by a corner of a library that we never enter.
 # Not `unittest`, tempting as it is: some libraries import their mocks.

@@ -82,7 +82,7 @@ def test_a_node_without_cards_is_warned_of(caplog: pytest.LogCaptureFixture) -> 
 
 def test_an_agent_without_the_cluster_loads_nothing_of_it() -> None:
     program = (
-        "import sys, hami_mock.cli.commands, hami_mock.agent, hami_mock.control.server; "
+        "import sys, hami_mock.cli.run, hami_mock.agent, hami_mock.control.server; "
         "print([m for m in sys.modules if m in ('kubernetes_asyncio', 'aiohttp', 'yaml') "
         "or m.startswith(('hami_mock.views.hami', 'hami_mock.sources.annotated'))])"
     )

@@ -12,16 +12,37 @@ import anyio
 
 from hami_mock.agent import Agent
 from hami_mock.cli.embedded_kubelet import EmbeddedKubelet, Insufficient
+from hami_mock.cli.flags import flag_values, options_parser
+from hami_mock.cli.output import say
+from hami_mock.cli.parser import Parser
+from hami_mock.cli.run import run_async
 from hami_mock.errors import StartError
+from hami_mock.kit import logs
 from hami_mock.kit.terminal import Style, bar, is_fancy, paint, table
 from hami_mock.node.resources import Resource
 from hami_mock.node.sizing import Node
-from hami_mock.settings.settings import LONGEST_SOCKET_DIR, Settings
+from hami_mock.settings.settings import LONGEST_SOCKET_DIR, Settings, load
 from hami_mock.sources import configuration
 from hami_mock.vendors import Role
 
 _MOST_ROUNDS = 1000
 _CHURN_SECONDS = 0.7
+
+
+def parser() -> Parser:
+    """Return the parser of the command."""
+    parser = options_parser("demo", examples=("demo", "demo --keep --nvidia-cards 4"))
+    parser.add_argument("--keep", action="store_true", help="stay up with a live table")
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    """Show it work here."""
+    parsed = parser().parse(arguments)
+    settings = load(flag_values(parsed))
+    logs.set_up("error", settings.log_format)
+    run_async(run, settings, parsed.keep)
+    return 0
 
 
 @dataclass(frozen=True)
@@ -60,7 +81,7 @@ async def run(settings: Settings, keep: bool) -> None:
     """Play the demo; with `keep`, go on until Ctrl-C."""
     node, _ = await configuration.plan(settings)
     if not node.resources:
-        print("No cards are configured for this node: there is nothing to show.")
+        say("No cards are configured for this node: there is nothing to show.")
         return
     with tempfile.TemporaryDirectory(prefix="hami-mock-") as name:
         if len(os.fsencode(name)) > LONGEST_SOCKET_DIR:
@@ -71,13 +92,13 @@ async def run(settings: Settings, keep: bool) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_stop_on_signal, tasks.cancel_scope)
             await tasks.start(kubelet.run)
-            _say(f"An embedded kubelet listens in {name}; the agent registers with it ...")
+            _announce(f"An embedded kubelet listens in {name}; the agent registers with it ...")
             began = anyio.current_time()
             await tasks.start(agent.run)
             await kubelet.wait_until(lambda: _is_complete(kubelet, node))
             seconds = anyio.current_time() - began
-            print(f"{len(node.resources)} resources registered and listed in {seconds:.2f} s.\n")
-            print("\n".join(_describe(node, kubelet)))
+            say(f"{len(node.resources)} resources registered and listed in {seconds:.2f} s.\n")
+            say("\n".join(_describe(node, kubelet)))
             await _fill(node, kubelet)
             if keep:
                 await _keep(node, kubelet)
@@ -104,7 +125,7 @@ def _describe(node: Node, kubelet: EmbeddedKubelet) -> Iterator[str]:
 
 async def _fill(node: Node, kubelet: EmbeddedKubelet) -> None:
     """Admit pods, one of each kind in turn, until a resource runs out."""
-    _say("Pods arrive until a resource runs out:")
+    _announce("Pods arrive until a resource runs out:")
     kinds = pod_kinds(node)
     for number in range(_MOST_ROUNDS):  # pragma: no branch - a resource runs out long before
         for kind in kinds:
@@ -113,13 +134,13 @@ async def _fill(node: Node, kubelet: EmbeddedKubelet) -> None:
             try:
                 environment = await kubelet.admit(pod, kind.requests)
             except Insufficient as shortage:
-                print(f"  {pod:<12} {paint('Pending', Style.RED)}  {wants}")
-                print(f"  {'':<12} {paint(str(shortage), Style.RED)}\n")
-                print("\n".join(_left(node, kubelet, shortage.resource)))
+                say(f"  {pod:<12} {paint('Pending', Style.RED)}  {wants}")
+                say(f"  {'':<12} {paint(str(shortage), Style.RED)}\n")
+                say("\n".join(_left(node, kubelet, shortage.resource)))
                 return
-            print(f"  {pod:<12} {paint('Running', Style.GREEN)}  {wants}")
+            say(f"  {pod:<12} {paint('Running', Style.GREEN)}  {wants}")
             for variable, value in [*environment.items()][:1]:
-                print(f"  {'':<22}{paint(f'{variable}={value}', Style.DIM)}")
+                say(f"  {'':<22}{paint(f'{variable}={value}', Style.DIM)}")
 
 
 def _left(node: Node, kubelet: EmbeddedKubelet, short_of: str = "") -> Iterator[str]:
@@ -143,12 +164,11 @@ async def _keep(node: Node, kubelet: EmbeddedKubelet) -> None:
     chance = random.Random(0)
     number = 0
     drawn = 0
-    _say("\nPods come and go now; Ctrl-C ends it.")
+    _announce("\nPods come and go now; Ctrl-C ends it.")
     while True:
         lines = [*_left(node, kubelet), f"{len(running)} pods run."]
         # In a terminal the table stays in its place; a pipe gets one after the other.
-        print(f"\x1b[{drawn}A\x1b[J" if drawn else "", end="")
-        print("\n".join(lines), flush=True)
+        say((f"\x1b[{drawn}A\x1b[J" if drawn else "") + "\n".join(lines))
         drawn = len(lines) if is_fancy() else 0
         await anyio.sleep(_CHURN_SECONDS)
         if running and chance.random() < len(running) / 16:
@@ -172,5 +192,5 @@ async def _stop_on_signal(scope: anyio.CancelScope) -> None:
         scope.cancel()
 
 
-def _say(text: str) -> None:
-    print(paint(text, Style.CYAN), flush=True)
+def _announce(text: str) -> None:
+    say(paint(text, Style.CYAN))

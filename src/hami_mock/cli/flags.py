@@ -1,11 +1,16 @@
-"""Go-style command lines → ordinary ones. Pure.
+"""The options as flags, in whichever way a Go program's command line spells them.
 
 HAMi's mock is a Go program: its manifests say `-resource-mem=x`, `--log_dir /tmp` or `-v=4`. Here
 all of these become `--resource-mem=x`, `--log-dir /tmp` and `-v=4`.
 """
 
+import argparse
 import re
 from collections.abc import Iterable
+
+from hami_mock.cli.parser import Parsed, Parser
+from hami_mock.settings.options import BY_NAME, OPTIONS
+from hami_mock.vendors import VENDORS
 
 _FLAG = re.compile(r"--?(?P<name>[A-Za-z][\w-]*)(?P<value>=.*)?", re.DOTALL)
 
@@ -13,6 +18,58 @@ _FLAG = re.compile(r"--?(?P<name>[A-Za-z][\w-]*)(?P<value>=.*)?", re.DOTALL)
 # container's log goes to stderr anyway.
 GO_SWITCHES = ("debug", "logtostderr", "alsologtostderr")
 GO_VALUES = ("v", "stderrthreshold", "log-dir", "vmodule", "log-backtrace-at")
+_GO_TITLE = "Flags of HAMi's mock"
+
+NOTES = """\
+Every flag --some-name is also the environment variable HAMI_MOCK_SOME_NAME and the key some-name \
+of the file given with --config. Flags override variables, and variables override the file. The \
+file can say more: groups of different cards, NUMA nodes, NVLink, and sections for nodes by name.
+
+Flags may be written with one dash or two, with = or a space, with _ or -. `-h` shows fewer of \
+them than `--help`, which also has those of the rarer vendors."""
+
+
+def options_parser(command: str, *, usage: str = "[FLAGS]", examples: Iterable[str] = ()) -> Parser:
+    """Return a parser for a command that takes all options."""
+    parser = Parser(command, usage=usage, notes=NOTES, examples=examples)
+    groups: dict[str, argparse._ArgumentGroup] = {}
+    for option in OPTIONS:
+        if option.section not in groups:
+            groups[option.section] = parser.add_argument_group(option.section)
+        default = option.shown_default and f" [{option.shown_default}]"
+        groups[option.section].add_argument(
+            f"--{option.name}",
+            metavar=option.kind.metavar,
+            dest=option.name,
+            help=f"{option.help}{default}".replace("%", "%%"),
+        )
+        for alias in option.aliases:
+            # An argument of its own, so that a message names the one that the user wrote.
+            groups[option.section].add_argument(
+                f"--{alias}",
+                metavar=option.kind.metavar,
+                dest=alias,
+                help=f"the same as --{option.name}, as HAMi's mock calls it",
+            )
+    parser.add_argument_group(
+        _GO_TITLE,
+        f"-{', -'.join((*GO_SWITCHES, *GO_VALUES))} are accepted so that its manifests work; "
+        "-debug and -v=4 mean --log-level debug.",
+    )
+    for name in GO_SWITCHES:
+        parser.add_argument(f"--{name}", nargs="?", const="true", help=argparse.SUPPRESS)
+    for name in GO_VALUES:
+        dashes = "-" if len(name) == 1 else "--"
+        parser.add_argument(f"{dashes}{name}", help=argparse.SUPPRESS)
+    parser.long_only = {vendor.title for vendor in VENDORS[1:]} | {_GO_TITLE}
+    return parser
+
+
+def flag_values(parsed: Parsed) -> dict[str, str]:
+    """Return the options that flags gave, by name."""
+    values = {name: value for name in BY_NAME if (value := getattr(parsed, name, None)) is not None}
+    level = log_level_of_go_flags(parsed.debug, parsed.v)
+    return {"log-level": level, **values} if level else values
 
 
 def normalise(arguments: Iterable[str]) -> list[str]:

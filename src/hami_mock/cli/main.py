@@ -1,56 +1,38 @@
-"""The command line: parse, run, and turn errors into lines and exit codes."""
+"""The command line: find the command, run it, and turn errors into lines and exit codes."""
 
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from hami_mock.cli.flags import normalise
+from hami_mock.cli.commands import COMMANDS, load
+from hami_mock.cli.output import ReaderGone, prepare, say
 from hami_mock.errors import HamiMockError, UsageError
+from hami_mock.kit.similar import did_you_mean
 
-COMMANDS = {
-    "run": "register the resources with the kubelet and keep them there (the default)",
-    "plan": "show what would be registered, without registering it",
-    "demo": "try it here: the agent against an embedded kubelet, no cluster needed",
-    "ctl": "see and change an agent that runs: status, fail, recover, set, events, …",
-    "doctor": "explain why HAMi or the kubelet would refuse a node or a pod",
-    "scenario": "check a scenario and show its timeline, without playing it",
-    "models": "list the card models",
-    "version": "print the version",
-}
-
-_OVERVIEW = f"""\
-usage: hami-mock [COMMAND] [FLAGS]
-
-Make a Kubernetes node look as if it carried accelerators it doesn't have.
-
-commands:
-{chr(10).join(f"  {name:<9}{text}" for name, text in COMMANDS.items())}
-
-`hami-mock COMMAND --help` explains a command and its flags.
-
-examples:
-  hami-mock demo
-  hami-mock plan --nvidia-cards 8 --nvidia-model A100-SXM4-80GB --nvidia-memory-factor auto
-  hami-mock run --config /etc/hami-mock/config.yaml --node-name $NODE_NAME
-  hami-mock ctl fail nvidia/0 --xid 79 --for 2m
-"""
+_HELP = ("-h", "--help", "-help", "help")
+_SUMMARY = "make a Kubernetes node look as if it carried accelerators it doesn't have"
+_EXAMPLES = (
+    "demo",
+    "plan --nvidia-cards 8 --nvidia-model A100-SXM4-80GB --nvidia-memory-factor auto",
+    "run --config /etc/hami-mock/config.yaml --node-name $NODE_NAME",
+    "ctl fail nvidia/0 --xid 79 --for 2m",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return its exit code: 0, 1 (can't run), 2 (wrong input)."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
+        prepare()
         return _dispatch(words)
+    except ReaderGone:
+        return 0
     except UsageError as error:
         return _fail(error.problems, 2)
     except HamiMockError as error:
         return _fail([str(error)], 1)
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        # Whoever read our output has seen enough (`| head`). Python would complain at exit.
-        sys.stderr.close()
-        return 0
     except Exception as error:
         if any(word.endswith("debug") for word in words):
             traceback.print_exc()
@@ -64,32 +46,40 @@ def _fail(lines: Sequence[str], code: int) -> int:
     return code
 
 
-def _dispatch(arguments: list[str]) -> int:
-    first = arguments[0] if arguments else ""
-    if first in ("-h", "--help", "-help", "help"):
-        print(_OVERVIEW, end="")
-        return 0
-    if first in ("--version", "-version"):
-        first, arguments = "version", ["version"]
-    if not first or first.startswith("-"):
-        first, arguments = "run", ["run", *arguments]
-    if first not in COMMANDS:
-        raise UsageError(f"{first!r} is no command: use one of {', '.join(COMMANDS)}")
-    return _run(first, arguments[1:])
+def _dispatch(words: list[str]) -> int:
+    match words:
+        case []:
+            # A person wants to know what there is; a container has its settings in variables.
+            return _help() if sys.stdout.isatty() else _run("run", [])
+        case [first] if first in _HELP:
+            return _help()
+        case [first, *rest] if first in _HELP:
+            return _dispatch([*rest, "--help"])
+        case ["--version" | "-version", *rest]:
+            return _run("version", rest)
+        case [first, *_] if first.startswith("-"):
+            return _run("run", words)
+        case [command, *rest]:
+            return _run(command, rest)
+    raise AssertionError(words)  # pragma: no cover - all lists have been matched
 
 
 def _run(command: str, arguments: list[str]) -> int:
-    """Run a command; `ctl`, which people call again and again, without loading the others."""
-    if command == "ctl":
-        from hami_mock.cli.ctl import client
+    if command not in COMMANDS:
+        hint = did_you_mean(command, COMMANDS) or f": use one of {', '.join(COMMANDS)}"
+        raise UsageError(f"{command!r} is no command{hint}")
+    if command != "ctl":
+        # What ctl takes are words for cards and resources: they are left as they are.
+        from hami_mock.cli.flags import normalise
 
-        # What it takes are words for cards and resources: they are left as they are.
-        return client.main(arguments)
-    if command == "doctor":
-        from hami_mock.doctor import command as doctor
+        arguments = normalise(arguments)
+    code: int = load(command).main(arguments)
+    return code
 
-        return doctor.main(arguments)
-    from hami_mock.cli import commands
 
-    function: Callable[[list[str]], int] = getattr(commands, command)
-    return function(normalise(arguments))
+def _help() -> int:
+    from hami_mock.cli.parser import overview
+
+    notes = "`hami-mock COMMAND --help` explains a command and its flags; -h shows fewer of them."
+    say(overview("", _SUMMARY, COMMANDS, notes, _EXAMPLES), end="")
+    return 0

@@ -1,102 +1,167 @@
-"""argparse, taught our options and our way to say what is wrong."""
+"""One parser for all commands: argparse, taught how we explain and how we complain."""
 
 import argparse
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NoReturn
 
-from hami_mock.cli.flags import GO_SWITCHES, GO_VALUES, log_level_of_go_flags
+from hami_mock.cli.commands import COMMANDS
+from hami_mock.cli.output import FORMATS, say
 from hami_mock.errors import UsageError
+from hami_mock.kit import durations
 from hami_mock.kit.similar import did_you_mean
-from hami_mock.settings.options import BY_NAME, OPTIONS
+from hami_mock.kit.terminal import WIDEST, width, wrap
 
-EPILOG = """\
-Every flag --some-name is also the environment variable HAMI_MOCK_SOME_NAME and the key some-name of
-the file given with --config; a flag beats a variable beats the file. One dash or two, = or a space,
-_ or - are all the same. The file can say more: groups of different cards, NUMA nodes, NVLink, and
-sections for nodes by name (see the README).
-"""
+Parsed = argparse.Namespace
 
 
-class Parser(argparse.ArgumentParser):
+class BareParser(argparse.ArgumentParser):
     """A parser that raises UsageError where argparse would print and exit."""
-
-    def __init__(self, command: str, description: str, *, with_options: bool) -> None:
-        super().__init__(
-            prog=f"hami-mock {command}",
-            usage=f"hami-mock {command} [FLAGS]",
-            description=f"{description[0].upper()}{description[1:]}.",
-            epilog=EPILOG if with_options else None,
-            formatter_class=_HelpFormatter,
-            allow_abbrev=False,
-        )
-        if with_options:
-            self._add_options()
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError."""
-        raise UsageError(message)
+        raise UsageError(f"{self.prog.removeprefix('hami-mock ')}: {message}")
 
-    def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
+
+class Parser(BareParser):
+    """The parser of a command, with its help."""
+
+    def __init__(
+        self,
+        command: str,
+        help: str = "",  # noqa: A002
+        *,
+        usage: str | None = "[FLAGS]",
+        notes: str = "",
+        examples: Iterable[str] = (),
+    ) -> None:
+        """Make a parser for a command; `notes` are paragraphs, each one line."""
+        super().__init__(
+            prog=f"hami-mock {command}",
+            usage=None if usage is None else f"hami-mock {command} {usage}",
+            description="\n\n".join(
+                filter(None, (sentence(help or COMMANDS[command]), _listed(examples)))
+            ),
+            epilog=notes,
+            formatter_class=HelpFormatter,
+            allow_abbrev=False,
+            add_help=False,
+        )
+        self._positionals.title, self._optionals.title = "arguments", "flags"
+        self.long_only: set[str] = set()
+        """The groups that --help shows and -h doesn't."""
+        self.add_argument("-h", "--help", action=_Help, help="show this help and exit")
+
+    def parse(self, arguments: Sequence[str]) -> Parsed:
         """Parse, and say of each flag that there is none what it may have been meant to be."""
-        parsed, unknown = self.parse_known_args(arguments)
+        # Intermixed: `fail nvidia/0 --xid 79 nvidia/1` is as good as any other order.
+        parsed, unknown = self.parse_known_intermixed_args(arguments)
         if unknown:
-            raise UsageError([self._unknown(argument) for argument in unknown])
+            # A word may be the value of the flag that isn't one.
+            flags = [word for word in unknown if word.startswith("-")]
+            raise UsageError([self._unknown(word) for word in flags or unknown])
         return parsed
 
+    def brief_help(self) -> str:
+        """Return the help without the groups that few people look for."""
+        groups = self._action_groups
+        self._action_groups = [group for group in groups if group.title not in self.long_only]
+        try:
+            return self.format_help()
+        finally:
+            self._action_groups = groups
+
     def _unknown(self, argument: str) -> str:
-        flag = argument.partition("=")[0]
-        if not flag.startswith("-"):
+        if not argument.startswith("-"):
             return f"{argument!r} belongs to no flag; see {self.prog} --help"
+        flag = argument.partition("=")[0]
         hint = did_you_mean(flag, self._option_string_actions) or f"; see {self.prog} --help"
         return f"{flag}: there is no such flag{hint}"
 
-    def _add_options(self) -> None:
-        groups: dict[str, argparse._ArgumentGroup] = {}
-        for option in OPTIONS:
-            if option.section not in groups:
-                groups[option.section] = self.add_argument_group(option.section)
-            default = option.shown_default and f" [{option.shown_default}]"
-            groups[option.section].add_argument(
-                f"--{option.name}",
-                metavar=option.kind.metavar,
-                dest=option.name,
-                help=f"{option.help}{default}".replace("%", "%%"),
-            )
-            for alias in option.aliases:
-                # An argument of its own, so that a message names the one that the user wrote.
-                groups[option.section].add_argument(
-                    f"--{alias}",
-                    metavar=option.kind.metavar,
-                    dest=alias,
-                    help="the same, as HAMi's mock calls it",
-                )
-        self.add_argument_group(
-            "As HAMi's mock has them",
-            f"-{' -'.join((*GO_SWITCHES, *GO_VALUES))}\nare accepted so that its manifests work; "
-            "-debug and -v=4 are --log-level debug.",
-        )
-        for name in GO_SWITCHES:
-            self.add_argument(f"--{name}", nargs="?", const="true", help=argparse.SUPPRESS)
-        for name in GO_VALUES:
-            dashes = "-" if len(name) == 1 else "--"
-            self.add_argument(f"{dashes}{name}", help=argparse.SUPPRESS)
+
+def overview(
+    command: str, summary: str, commands: Mapping[str, str], notes: str, examples: Iterable[str]
+) -> str:
+    """Return the help of a command that has commands of its own."""
+    formatter = HelpFormatter("")
+    formatter.add_text(f"usage: hami-mock {f'{command} ' * bool(command)}COMMAND [FLAGS]")
+    formatter.add_text(sentence(summary))
+    formatter.start_section("commands")
+    for name, text in commands.items():
+        formatter.add_argument(argparse.Action([name], name, nargs=0, help=text))
+    formatter.end_section()
+    formatter.add_text(_listed(examples))
+    formatter.add_text(notes)
+    return formatter.format_help()
 
 
-def flag_values(parsed: argparse.Namespace) -> dict[str, str]:
-    """Return the options that flags gave, by name."""
-    values = {name: value for name in BY_NAME if (value := getattr(parsed, name, None)) is not None}
-    level = log_level_of_go_flags(parsed.debug, parsed.v)
-    return {"log-level": level, **values} if level else values
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Add -o."""
+    parser.add_argument(
+        "-o",
+        "--output",
+        choices=FORMATS,
+        default=FORMATS[0],
+        metavar="|".join(FORMATS),
+        help=f"output format [{FORMATS[0]}]",
+    )
 
 
-class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Leaves the epilog as it is and gives long flags room."""
+def duration(text: str) -> float:
+    """Return the seconds that people write as 1m30s, for argparse."""
+    try:
+        return durations.parse(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not allowed: it must be {durations.FORM}"
+        ) from None
+
+
+def sentence(text: str) -> str:
+    """Return a line of help as a sentence."""
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('…') else '.'}"
+
+
+def _listed(examples: Iterable[str]) -> str:
+    # One that isn't a command of ours alone, such as a pipe, is there as a whole.
+    lines = [f"  {'' if 'hami-mock' in line else 'hami-mock '}{line}" for line in examples]
+    return "\n".join(["examples:", *lines]) if lines else ""
+
+
+class _Help(argparse.Action):
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str) -> None:  # noqa: A002
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help=help)
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, _: Parsed, __: Any, flag: str | None = None
+    ) -> None:
+        """Print the help and exit."""
+        assert isinstance(parser, Parser)
+        say(parser.brief_help() if flag == "-h" else parser.format_help(), end="")
+        parser.exit()
+
+
+class HelpFormatter(argparse.HelpFormatter):
+    """As wide as the terminal, and paragraphs and examples keep their lines."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=42, width=100)
+        columns = min(width() or WIDEST, WIDEST)
+        super().__init__(prog, max_help_position=min(42, columns * 2 // 5), width=columns)
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if not action.option_strings or action.nargs == 0:
+            return super()._format_action_invocation(action)
+        value = self._format_args(action, action.dest.upper())
+        return f"{', '.join(action.option_strings)} {value}"
 
     def _split_lines(self, text: str, width: int) -> list[str]:
-        import textwrap  # only for --help
+        return wrap(text, width)
 
-        # argparse would break a path or a flag in two at its dashes.
-        return textwrap.wrap(text, width, break_on_hyphens=False)
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n".join(
+            line
+            for paragraph in text.splitlines()
+            for line in (
+                # An example is there to be copied.
+                [paragraph] if not paragraph or paragraph[0] == " " else wrap(paragraph, width)
+            )
+        )

@@ -1,20 +1,48 @@
-"""`hami-mock plan` and `hami-mock models`: what would be, without doing it."""
+"""`hami-mock plan`: what would be registered, without doing it."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
-import yaml
+import anyio
 
+from hami_mock.cli.flags import flag_values, options_parser
+from hami_mock.cli.output import show
+from hami_mock.cli.parser import Parser, add_output
+from hami_mock.kit import logs
 from hami_mock.kit.terminal import Style, paint, table
 from hami_mock.kubelet.limits import Version
 from hami_mock.kubelet.wire import MESSAGE_LIMIT
 from hami_mock.node.advice import warnings
 from hami_mock.node.sizing import Node
-from hami_mock.vendors import VENDORS, catalog
+from hami_mock.settings.settings import load
+from hami_mock.sources import configuration
 
 Rows = Sequence[Mapping[str, Any]]
+
+
+def parser() -> Parser:
+    """Return the parser of the command."""
+    parser = options_parser(
+        "plan",
+        examples=(
+            "plan",
+            "plan --nvidia-cards 8 --nvidia-model A100-SXM4-80GB --nvidia-memory-factor auto",
+            "plan --config fleet.yaml --node-name gpu-1 -o yaml",
+        ),
+    )
+    add_output(parser)
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    """Print what would be registered."""
+    parsed = parser().parse(arguments)
+    settings = load(flag_values(parsed))
+    logs.set_up(settings.log_level, settings.log_format)
+    node, version = anyio.run(configuration.plan, settings)
+    rows = plan_rows(node, version)
+    show(rows, parsed.output, plan_table(node, rows))
+    return 0
 
 
 def plan_rows(node: Node, version: Version | None) -> Rows:
@@ -31,26 +59,6 @@ def plan_rows(node: Node, version: Version | None) -> Rows:
         }
         for resource in node.resources
     ]
-
-
-def model_rows() -> Rows:
-    """Return one row for each model of the catalog."""
-    return [
-        {"vendor": vendor.key, **asdict(model)}
-        for vendor in VENDORS
-        for model in catalog.models()[vendor.key].values()
-    ]
-
-
-def render(rows: Rows, output: str, as_table: Iterator[str]) -> str:
-    """Return rows as a table, JSON or YAML."""
-    match output:
-        case "json":
-            return json.dumps(list(rows), indent=2)
-        case "yaml":
-            return yaml.safe_dump(list(rows), sort_keys=False, width=1000).rstrip()
-        case _:
-            return "\n".join(as_table)
 
 
 def plan_table(node: Node, rows: Rows) -> Iterator[str]:
@@ -79,10 +87,3 @@ def plan_table(node: Node, rows: Rows) -> Iterator[str]:
         yield ""
     for resource, warning in warned:
         yield f"{paint('warning', Style.YELLOW, Style.BOLD)}: {resource}: {warning}"
-
-
-def models_table(rows: Rows) -> Iterator[str]:
-    """Yield the lines of the catalog for people."""
-    columns = ("vendor", "name", "product", "memory", "cores", "family", "compute", "power")
-    header = ("VENDOR", "MODEL", "PRODUCT", "MEMORY MiB", "CORES", "FAMILY", "COMPUTE", "POWER W")
-    yield from table(header, ([row[key] for key in columns] for row in rows), "   rr rr")

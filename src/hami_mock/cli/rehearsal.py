@@ -1,6 +1,5 @@
-"""`hami-mock scenario check`: what a scenario would do to this node, and when, without doing it."""
+"""A scenario, played on a copy of the node without waiting."""
 
-import argparse
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -33,26 +32,6 @@ class Rehearsal:
     seed: int
     rows: Sequence[dict[str, Any]]
     goes_on: bool
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what `scenario check` takes beside the options of `run`."""
-    parser.add_argument("file", metavar="FILE", help="the scenario")
-    parser.add_argument(
-        "--until",
-        metavar="TIME",
-        type=_until,
-        help="show what happens up to then, such as 10m [all; an hour if it never ends]",
-    )
-
-
-def _until(text: str) -> float:
-    try:
-        return durations.parse(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not allowed: it must be {durations.FORM}"
-        ) from None
 
 
 def rehearse(

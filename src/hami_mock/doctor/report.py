@@ -1,14 +1,12 @@
 """Findings for people."""
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from hami_mock.doctor.finding import Finding, Severity
-from hami_mock.kit.terminal import Style, paint
+from hami_mock.kit.terminal import WIDEST, Style, paint, width, wrap
 
-_WIDTH = 100
 _INDENT = " " * 9
 _STYLES = {
     Severity.ERROR: Style.RED,
@@ -56,7 +54,8 @@ def _finding(finding: Finding) -> Iterator[str]:
 
 
 def _wrapped(text: str, mark: str) -> Iterator[str]:
-    for i, line in enumerate(textwrap.wrap(text, _WIDTH - 11, break_on_hyphens=False)):
+    columns = min(width() or WIDEST, WIDEST)
+    for i, line in enumerate(wrap(text, columns - 11)):
         yield _INDENT + (mark if i == 0 else " " * len(mark)) + line
 
 

@@ -9,8 +9,9 @@ import pytest
 import yaml
 
 from hami_mock import __version__, agent
-from hami_mock.cli import commands
-from hami_mock.cli.main import COMMANDS, main
+from hami_mock.cli import models
+from hami_mock.cli.commands import COMMANDS
+from hami_mock.cli.main import main
 from hami_mock.errors import HamiMockError, StartError
 from hami_mock.settings.options import OPTIONS
 from hami_mock.settings.settings import Settings
@@ -233,7 +234,7 @@ def test_ctrl_c_is_exit_code_130(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(_: list[str]) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(commands, "models", interrupted)
+    monkeypatch.setattr(models, "main", interrupted)
     assert main(["models"]) == 130
 
 

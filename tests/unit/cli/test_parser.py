@@ -1,14 +1,13 @@
 import pytest
 
-from hami_mock.cli.flags import normalise
-from hami_mock.cli.parser import Parser, flag_values
+from hami_mock.cli.flags import flag_values, normalise, options_parser
+from hami_mock.cli.parser import Parser
 from hami_mock.settings.options import OPTIONS, Option
 from tests.unit.builders import problems_of
 
 
 def parse(*arguments: str) -> dict[str, str]:
-    parser = Parser("run", "do it", with_options=True)
-    return flag_values(parser.parse(normalise(arguments)))
+    return flag_values(options_parser("run").parse(normalise(arguments)))
 
 
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
@@ -24,7 +23,7 @@ def test_every_option_is_a_flag_in_every_spelling(
 
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
 def test_every_flag_is_in_the_help_with_its_default(option: Option) -> None:
-    text = " ".join(Parser("run", "do it", with_options=True).format_help().split())
+    text = " ".join(options_parser("run").format_help().split())
     assert f"--{option.name} " in text
     assert option.help in text
     if option.shown_default:
@@ -105,7 +104,7 @@ def test_a_flag_without_its_value_is_an_error_that_names_it(arguments: list[str]
 
 
 def test_a_parser_without_options_knows_none() -> None:
-    parser = Parser("models", "list them", with_options=False)
+    parser = Parser("models")
     assert "--nvidia-cards" not in parser.format_help()
     (line,) = problems_of(lambda: parser.parse(["--nvidia-cards=1"]))
     assert line.startswith("--nvidia-cards: there is no such flag")

@@ -1,10 +1,7 @@
-import json
-
 import pytest
 
-from hami_mock.cli.parser import Parser
-from hami_mock.cli.plan import render
-from hami_mock.cli.rehearsal import add_arguments, rehearsal_table, rehearse
+from hami_mock.cli.rehearsal import rehearsal_table, rehearse
+from hami_mock.cli.scenario import parser
 from tests.unit.builders import laid_out, problems_of
 from tests.unit.faults.scripts import of_steps
 
@@ -22,7 +19,6 @@ def test_the_rows_are_what_would_happen_with_the_cards_that_would_be_drawn() -> 
         {"time": 30.0, "what": f"{did}, for 2m", **same},
         {"time": 150.0, "what": f"undo {did}", **same},
     ]
-    assert json.loads(render(rows, "json", iter(()))) == rows
 
 
 def test_the_table_shows_the_timeline_and_its_end() -> None:
@@ -82,13 +78,12 @@ def test_what_is_not_there_is_a_warning_told_once() -> None:
 
 
 def test_the_arguments_are_a_file_and_a_time() -> None:
-    parser = Parser("scenario check", "show it", with_options=True)
-    add_arguments(parser)
-    parsed = parser.parse(["x.yaml", "--until", "10m", "--seed", "3", "--nvidia-cards", "8"])
+    words = ["check", "x.yaml", "--until", "10m", "--seed", "3", "--nvidia-cards", "8"]
+    parsed = parser().parse(words)
     assert (parsed.file, parsed.until) == ("x.yaml", 600)
-    assert problems_of(lambda: parser.parse(["x.yaml", "--until", "soon"])) == (
-        "argument --until: 'soon' is not allowed: it must be a time such as 30s, 2m, 1h30m or "
-        "500ms",
+    assert problems_of(lambda: parser().parse(["check", "x.yaml", "--until", "soon"])) == (
+        "scenario: argument --until: 'soon' is not allowed: it must be a time such as 30s, 2m, "
+        "1h30m or 500ms",
     )
 
 

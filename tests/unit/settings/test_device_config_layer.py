@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from hami_mock.cli.flags import normalise
+from hami_mock.cli.flags import flag_values, normalise, options_parser
 from hami_mock.settings.settings import Settings, load
 from hami_mock.vendors import Role
 from tests.unit.builders import config_file, problems_of
@@ -192,10 +192,7 @@ def test_a_file_that_is_not_there_is_one_mistake_among_others() -> None:
 
 def test_the_flags_of_hamis_newer_mock_are_understood() -> None:
     arguments = normalise(["-v=5", "--device-config-file=/device-config.yaml"])
-    from hami_mock.cli.parser import Parser, flag_values
-
-    parsed = Parser("run", "run", with_options=True).parse(arguments)
-    assert flag_values(parsed) == {
+    assert flag_values(options_parser("run").parse(arguments)) == {
         "device-config-file": "/device-config.yaml",
         "log-level": "debug",
     }

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from hami_mock.cli.ctl.parser import parse
-from hami_mock.cli.ctl.screens import render
+from hami_mock.cli.output import say, show
 from hami_mock.control.protocol import FLAG, FOLLOW, MOST_REQUEST_BYTES, Request, read_answer
 from hami_mock.errors import StartError, UsageError
 
@@ -24,12 +24,12 @@ def main(arguments: list[str]) -> int:
     """
     wanted = parse(arguments)
     if isinstance(wanted, str):
-        print(wanted)
+        say(wanted, end="")
         return 0
     command, parsed = wanted.command, wanted.parsed
     for result in ask(parsed.control_socket, command.request(parsed)):
-        for line in render(command.pick(result), parsed.output, command.screen):
-            print(line, flush=True)
+        data = command.pick(result)
+        show(data, parsed.output, command.screen(data), stream=isinstance(data, list))
     return 0
 
 

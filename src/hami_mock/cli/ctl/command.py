@@ -1,14 +1,12 @@
 """What a command of `hami-mock ctl` is."""
 
-import argparse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from hami_mock.cli.ctl import screens
+from hami_mock.cli.parser import Parsed
 from hami_mock.control.protocol import Request
-
-Parsed = argparse.Namespace
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,13 @@
 """The commands of `hami-mock ctl`, as data: what each takes, asks the agent, and shows."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from hami_mock.cli.ctl import screens
-from hami_mock.cli.ctl.command import Argument, CtlCommand, Parsed
+from hami_mock.cli.ctl.command import Argument, CtlCommand
 from hami_mock.cli.ctl.verbs import verb_commands
+from hami_mock.cli.parser import Parsed
 from hami_mock.control.protocol import FOLLOW, Request
 from hami_mock.errors import UsageError
 from hami_mock.vendors import VENDORS
@@ -128,9 +129,3 @@ _OTHERS: Mapping[str, CtlCommand] = {
 def all_commands() -> dict[str, CtlCommand]:
     """Return the commands by name, in the order of the help."""
     return {"status": _STATUS, **verb_commands(), **_OTHERS}
-
-
-def examples_of(commands: Iterable[CtlCommand]) -> str:
-    """Return the examples as lines to copy."""
-    lines = [f"  hami-mock ctl {line}" for command in commands for line in command.examples]
-    return "\n".join(["examples:", *lines])

@@ -1,6 +1,5 @@
-"""Answers of the agent as lines: for people, or as JSON or YAML for programs."""
+"""Answers of the agent as lines for people."""
 
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -8,32 +7,11 @@ from typing import Any
 from hami_mock.kit import durations
 from hami_mock.kit.terminal import Style, paint, table
 
-OUTPUTS = ("table", "json", "yaml")
-
 Data = Mapping[str, Any]
 Screen = Callable[[Any], Iterator[str]]
 
 _HEALTH_STYLES = {"healthy": Style.GREEN, "unhealthy": Style.RED, "lost": Style.RED}
 _PHASE_STYLES = {"watched": Style.GREEN, "failed": Style.RED}
-
-
-def render(result: Any, output: str, screen: Screen) -> Iterator[str]:
-    """Yield the lines of a result. A list of things is one document for each of them."""
-    if output == "table":
-        yield from screen(result)
-    elif output == "json":
-        yield from map(json.dumps, result) if isinstance(result, list) else [_indented(result)]
-    else:
-        import yaml  # it takes longer to load than all else
-
-        documents = result if isinstance(result, list) else [result]
-        for document in documents:
-            text = yaml.safe_dump(document, sort_keys=False, width=1000, allow_unicode=True)
-            yield ("---\n" if isinstance(result, list) else "") + text.rstrip()
-
-
-def _indented(result: Any) -> str:
-    return json.dumps(result, indent=2)
 
 
 def summary(result: Data) -> Iterator[str]:

@@ -4,7 +4,8 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-from hami_mock.cli.ctl.command import Argument, CtlCommand, Parsed
+from hami_mock.cli.ctl.command import Argument, CtlCommand
+from hami_mock.cli.parser import Parsed
 from hami_mock.control.protocol import Request
 from hami_mock.errors import UsageError
 from hami_mock.faults.targets import ALL

@@ -1,11 +1,8 @@
-import json
 from typing import Any
 
 import pytest
-import yaml
 
 from hami_mock.cli.ctl import screens
-from hami_mock.cli.ctl.screens import render
 
 UUID = "GPU-bfc34048-c24a-5ef1-a69c-d9d524f5216d"
 
@@ -168,17 +165,3 @@ def test_events() -> None:
         "    3  2023-11-14T22:13:20.000Z  CardFailed              nvidia/0: unhealthy",
         "    3  2023-11-14T22:13:20.000Z  CardFailed              x",
     ]
-
-
-def test_a_list_is_one_document_for_each_thing() -> None:
-    lines = list(render([EVENT, EVENT], "json", screens.events))
-    assert [json.loads(line) for line in lines] == [EVENT, EVENT]
-    text = "\n".join(render([EVENT, EVENT], "yaml", screens.events))
-    assert list(yaml.safe_load_all(text)) == [EVENT, EVENT]
-
-
-def test_anything_else_is_one_document() -> None:
-    data = status()
-    assert json.loads("\n".join(render(data, "json", screens.status))) == data
-    assert yaml.safe_load("\n".join(render(data, "yaml", screens.status))) == data
-    assert list(render(data, "table", screens.status)) == list(screens.status(data))

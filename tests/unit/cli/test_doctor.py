@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import yaml
 
-from hami_mock.doctor.command import main
+from hami_mock.cli.doctor import main
 from tests.unit.builders import problems_of
 from tests.unit.doctor.patients import HANDSHAKE, node, pod
 

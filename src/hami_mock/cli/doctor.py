@@ -1,15 +1,14 @@
-"""`hami-mock doctor`: the command line, and where nodes and pods come from."""
+"""`hami-mock doctor`: examine nodes and pods, and print what is wrong with them."""
 
 import sys
-from argparse import Namespace
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
 
-from hami_mock.cli.parser import Parser
-from hami_mock.cli.plan import render
+from hami_mock.cli.output import show
+from hami_mock.cli.parser import Parsed, Parser, add_output
 from hami_mock.doctor import gathering, report
 from hami_mock.doctor.examine import Rest, examine_node, examine_pod
 from hami_mock.doctor.finding import has_errors
@@ -23,49 +22,26 @@ from hami_mock.settings.hami_config.device_config import DeviceConfig, parse
 NOBODY_TO_ASK = 3
 """The exit code when there is no API server: neither well nor ill."""
 
-_DESCRIPTION = "explain why HAMi or the kubelet would refuse a node or a pod, and what to do"
-_EPILOG = """\
-The node and its pods are asked of the API server (as a pod, or as $KUBECONFIG or ~/.kube/config
-says), or read from files. Exit code: 0 no errors, 1 errors found, 2 wrong input, 3 nobody to ask:
-the API server can't be reached, or nothing says where it is.
-
-examples:
-  hami-mock doctor gpu-node-1
-  hami-mock doctor --pod default/trainer-0
-  kubectl get node gpu-node-1 -o json | hami-mock doctor -f -
-  hami-mock doctor -f node.json -f pods.json --device-config-file device-config.yaml -o json
-"""
+_NOTES = (
+    "The node and its pods are read from the API server (in a pod with its service account, else "
+    "with $KUBECONFIG or ~/.kube/config), or from files. Exit code: 0 no errors, 1 errors found, "
+    "2 wrong input, 3 nobody to ask: the API server can't be reached, or nothing says where it is."
+)
 
 
-def main(arguments: list[str]) -> int:
-    """Run the command; return its exit code. Raises UsageError or another error of ours."""
-    parsed = _parser().parse(arguments)
-    try:
-        return anyio.run(run, parsed)
-    except (StartError, ClusterError) as error:
-        advice = (
-            "set KUBECONFIG, or read files: kubectl get node NAME -o json | hami-mock doctor -f -"
-        )
-        print(f"hami-mock: doctor: {error}; {advice}", file=sys.stderr)
-        return NOBODY_TO_ASK
-
-
-async def run(parsed: Namespace) -> int:
-    """Examine, print, and return 1 if there are errors, else 0."""
-    config = _config(parsed.device_config_file)
-    if parsed.file:
-        found = gathering.from_files(parsed.file, parsed.node, parsed.pod)
-    else:
-        found = await gathering.from_cluster(parsed.node, parsed.pod)
-    examined = list(_examine(found, parsed.scheduler_name, config))
-    print(render(report.rows(examined), parsed.output, report.lines(examined)))
-    return int(any(has_errors(one.findings) for one in examined))
-
-
-def _parser() -> Parser:
-    parser = Parser("doctor", _DESCRIPTION, with_options=False)
-    parser.usage = "hami-mock doctor [NODE] [--pod NS/NAME] [-f FILE] [FLAGS]"
-    parser.epilog = _EPILOG
+def parser() -> Parser:
+    """Return the parser of the command."""
+    parser = Parser(
+        "doctor",
+        usage="[NODE] [--pod NS/NAME] [-f FILE] [FLAGS]",
+        notes=_NOTES,
+        examples=(
+            "doctor gpu-node-1",
+            "doctor --pod default/trainer-0",
+            "kubectl get node gpu-node-1 -o json | hami-mock doctor -f -",
+            "doctor -f node.json -f pods.json --device-config-file device-config.yaml -o json",
+        ),
+    )
     add = parser.add_argument
     add("node", nargs="?", metavar="NODE", help="a node's name [$NODE_NAME, else this host's]")
     add("--pod", metavar="NS/NAME", help="examine a pod, and the node that it is or may be for")
@@ -81,11 +57,35 @@ def _parser() -> Parser:
         "--scheduler-name",
         default=SCHEDULER,
         metavar="NAME",
-        help=f"what HAMi's scheduler is called [{SCHEDULER}]",
+        help=f"the name of HAMi's scheduler [{SCHEDULER}]",
     )
-    formats = ("table", "json", "yaml")
-    add("-o", "--output", choices=formats, default="table", help="how to print it [table]")
+    add_output(parser)
     return parser
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command; return its exit code. Raises UsageError or another error of ours."""
+    parsed = parser().parse(arguments)
+    try:
+        return anyio.run(run, parsed)
+    except (StartError, ClusterError) as error:
+        advice = (
+            "set KUBECONFIG, or read files: kubectl get node NAME -o json | hami-mock doctor -f -"
+        )
+        print(f"hami-mock: doctor: {error}; {advice}", file=sys.stderr)
+        return NOBODY_TO_ASK
+
+
+async def run(parsed: Parsed) -> int:
+    """Examine, print, and return 1 if there are errors, else 0."""
+    config = _config(parsed.device_config_file)
+    if parsed.file:
+        found = gathering.from_files(parsed.file, parsed.node, parsed.pod)
+    else:
+        found = await gathering.from_cluster(parsed.node, parsed.pod)
+    examined = list(_examine(found, parsed.scheduler_name, config))
+    show(report.rows(examined), parsed.output, report.lines(examined))
+    return int(any(has_errors(one.findings) for one in examined))
 
 
 def _config(path: str | None) -> DeviceConfig | None:

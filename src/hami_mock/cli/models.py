@@ -1,0 +1,79 @@
+"""`hami-mock models`: the catalog of cards."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from fnmatch import fnmatchcase
+from typing import Any
+
+from hami_mock.cli.output import show
+from hami_mock.cli.parser import Parser, add_output
+from hami_mock.errors import UsageError
+from hami_mock.kit.similar import did_you_mean
+from hami_mock.kit.terminal import table
+from hami_mock.vendors import VENDORS, catalog
+
+_COLUMNS = {
+    "vendor": "VENDOR",
+    "name": "MODEL",
+    "product": "PRODUCT",
+    "memory": "MEMORY MiB",
+    "cores": "CORES",
+    "family": "FAMILY",
+    "compute": "COMPUTE",
+    "power": "POWER W",
+}
+
+
+def parser() -> Parser:
+    """Return the parser of the command."""
+    parser = Parser(
+        "models",
+        usage="[WORD …] [FLAGS]",
+        examples=("models", "models nvidia", "models nvidia '*80gb*'", "models hopper -o json"),
+    )
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="WORD",
+        help="only models with this vendor, name, family or part of a name; may be a glob",
+    )
+    add_output(parser)
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    """Print the catalog, or the part of it that all words are true of."""
+    parsed = parser().parse(arguments)
+    rows = model_rows(parsed.words)
+    show(rows, parsed.output, models_table(rows))
+    return 0
+
+
+def model_rows(words: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Return one row for each model that all words are true of. Raises UsageError for none."""
+    rows = [
+        {"vendor": vendor.key, **asdict(model)}
+        for vendor in VENDORS
+        for model in catalog.models()[vendor.key].values()
+    ]
+    found = [row for row in rows if all(_is_about(row, word.lower()) for word in words)]
+    if not found:
+        known = {str(row[key]) for row in rows for key in ("vendor", "name", "family")}
+        hint = did_you_mean(words[-1], sorted(known))
+        raise UsageError(f"no model matches {' '.join(words)!r}{hint}")
+    return found
+
+
+def _is_about(row: dict[str, Any], word: str) -> bool:
+    vendor, *others = (str(row[key]).lower() for key in ("vendor", "name", "product", "family"))
+    if any(fnmatchcase(text, word) for text in (vendor, *others)):
+        return True
+    # A vendor's name is meant as a whole: `mlu` isn't what `ml` is for.
+    return any(word in text for text in others)
+
+
+def models_table(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yield the lines of the catalog for people."""
+    yield from table(
+        tuple(_COLUMNS.values()), ([r[key] for key in _COLUMNS] for r in rows), "   rr rr"
+    )

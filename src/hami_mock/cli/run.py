@@ -1,0 +1,50 @@
+"""`hami-mock run`: the agent itself."""
+
+import gc
+from collections.abc import Awaitable, Callable
+
+import anyio
+
+from hami_mock.cli.flags import flag_values, options_parser
+from hami_mock.cli.parser import Parser
+from hami_mock.errors import HamiMockError
+from hami_mock.kit import logs
+from hami_mock.settings.settings import load
+
+
+def parser() -> Parser:
+    """Return the parser of the command."""
+    return options_parser(
+        "run",
+        examples=(
+            "run --nvidia-cards 8 --nvidia-model A100-SXM4-80GB",
+            "run --config /etc/hami-mock/config.yaml --node-name $NODE_NAME",
+            "run --hami on",
+            "run --scenario drill.yaml --seed 7",
+        ),
+    )
+
+
+def main(arguments: list[str]) -> int:
+    """Run the agent until it is stopped."""
+    from hami_mock import agent
+
+    flags = flag_values(parser().parse(arguments))
+    settings = load(flags)
+    logs.set_up(settings.log_level, settings.log_format)
+    run_async(agent.run, settings, flags)
+    return 0
+
+
+def run_async(function: Callable[..., Awaitable[None]], *arguments: object) -> None:
+    """Run, and take an error of ours out of the groups that task groups wrap it in."""
+    # All that is loaded by now stays: nobody need look through it for garbage ever again.
+    gc.freeze()
+    gc.enable()
+    try:
+        anyio.run(function, *arguments)
+    except* HamiMockError as group:
+        error: BaseException = group
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        raise error from None

@@ -1,0 +1,47 @@
+"""`hami-mock scenario check`: what a scenario would do to this node, and when."""
+
+import anyio
+
+from hami_mock.cli.flags import flag_values, options_parser
+from hami_mock.cli.output import show
+from hami_mock.cli.parser import Parser, add_output, duration
+from hami_mock.cli.rehearsal import rehearsal_table, rehearse
+from hami_mock.faults import scenario_reader
+from hami_mock.kit import logs
+from hami_mock.settings.settings import load
+from hami_mock.sources import configuration
+
+
+def parser() -> Parser:
+    """Return the parser of the command."""
+    parser = options_parser(
+        "scenario",
+        usage="check FILE [FLAGS]",
+        examples=(
+            "scenario check drill.yaml",
+            "scenario check drill.yaml --until 10m --seed 7 --nvidia-cards 8",
+        ),
+    )
+    parser.add_argument("check", choices=["check"], help="what to do with it")
+    parser.add_argument("file", metavar="FILE", help="the scenario")
+    parser.add_argument(
+        "--until",
+        metavar="TIME",
+        type=duration,
+        help="show what happens up to then, such as 10m [all; an hour if it never ends]",
+    )
+    add_output(parser)
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    """Print what a scenario would do."""
+    parsed = parser().parse(arguments)
+    settings = load(flag_values(parsed))
+    # What happens on the copy of the node is no news.
+    logs.set_up("error", settings.log_format)
+    node, _ = anyio.run(configuration.plan, settings)
+    read = scenario_reader.read(parsed.file)
+    rehearsed = rehearse(read, node, settings.seed, parsed.until, settings.ignored_xids)
+    show(rehearsed.rows, parsed.output, rehearsal_table(rehearsed, node))
+    return 0
