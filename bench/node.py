@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from hami_mock.kubelet import wire
 from hami_mock.kubelet.limits import fits
 from hami_mock.node.resources import Resource
-from hami_mock.node.sizing import Node, lay_out
+from hami_mock.node.sizing import Node
 from hami_mock.settings.settings import load
+from hami_mock.sources.configured import configured_node
 
 CARDS = 8
 RESOURCE = "nvidia.com/gpumem"
@@ -36,5 +37,5 @@ def setting(devices: int) -> Setting:
     flags = {"nvidia-cards": CARDS, "nvidia-memory": devices // CARDS}
     others = {f"{vendor}-cards": 0 for vendor in ("mlu", "iluvatar", "ascend")}
     text = {name: str(value) for name, value in {**flags, **others}.items()}
-    node = lay_out(load({"node-name": "bench", **text}), None)
+    node = configured_node(load({"node-name": "bench", **text}), None)
     return Setting(node, next(r for r in node.resources if r.name == RESOURCE))

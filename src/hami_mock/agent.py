@@ -20,7 +20,8 @@ from hami_mock.node.sizing import Node, release
 from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import Settings
 from hami_mock.sources import unit_record
-from hami_mock.sources.configuration import Configuration, plan
+from hami_mock.sources.configuration import Configuration
+from hami_mock.sources.configured import plan
 from hami_mock.sources.retirement import release_retired
 from hami_mock.views.deviceplugin.directory import SocketDirectory
 from hami_mock.views.deviceplugin.plugins import Plugins

@@ -18,8 +18,8 @@ from hami_mock.agent import Agent
 from hami_mock.faults.actions import Action, perform
 from hami_mock.faults.targets import ALL
 from hami_mock.node.fault import Fault
-from hami_mock.node.sizing import lay_out
 from hami_mock.settings.settings import load
+from hami_mock.sources.configured import configured_node
 from hami_mock.views.deviceplugin.lifecycle import PluginLifecycle
 
 ONLY_NVIDIA = ("--mlu-cards=0", "--iluvatar-cards=0", "--ascend-cards=0")
@@ -122,7 +122,7 @@ def agent_thread(folder: Path, **flags: str) -> Iterator[AgentThread]:
     named = {name.replace("_", "-"): value for name, value in flags.items()}
     given = {"socket-dir": str(folder), "http-listen": "", "node-name": "n1"} | named
     settings = load(given)
-    node = lay_out(settings, settings.kubelet_version)
+    node = configured_node(settings, settings.kubelet_version)
     with start_blocking_portal() as portal:
         agent = portal.call(Agent, settings, node, given)
         future, _ = portal.start_task(agent.run)

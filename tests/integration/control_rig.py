@@ -18,9 +18,9 @@ from hami_mock.control.server import ControlServer
 from hami_mock.control.status import status
 from hami_mock.errors import UsageError
 from hami_mock.node.fault import FaultKind
-from hami_mock.node.sizing import lay_out
 from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import load
+from hami_mock.sources.configured import configured_node
 
 FOLLOW = Request("follow").line
 STATUS = Request("status").line
@@ -30,7 +30,7 @@ class FakeAgent:
     """A real state; what would change a configuration or play a scenario is only noted."""
 
     def __init__(self) -> None:
-        self.state = NodeState(lay_out(load({"node-name": "node-a"}), None))
+        self.state = NodeState(configured_node(load({"node-name": "node-a"}), None))
         self.noted: list[object] = []
         self.scenario: dict[str, Any] | None = None
 

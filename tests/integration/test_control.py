@@ -10,8 +10,8 @@ from hami_mock.errors import StartError, UsageError
 from hami_mock.node.event_kinds import Kind
 from hami_mock.node.fault import Call, FaultKind
 from hami_mock.node.fault_kinds import BROKEN, DEGRADED, DOWN, HUNG, LOST, REFUSED, SLOW, UNHEALTHY
-from hami_mock.node.sizing import lay_out
 from hami_mock.settings.settings import load
+from hami_mock.sources.configured import configured_node
 from tests.integration.control_rig import FOLLOW, Raw, Served
 
 Captured = pytest.CaptureFixture[str]
@@ -226,7 +226,7 @@ async def test_an_ignored_xid_has_nothing_to_end(served: Served) -> None:
 
 @pytest.mark.anyio
 async def test_many_names_are_cut_short_for_people(served: Served) -> None:
-    served.state.change(lay_out(load({"mlu-cards": "20"}), None))
+    served.state.change(configured_node(load({"mlu-cards": "20"}), None))
     async with served.run():
         answer = await served.ask("lose", targets=["mlu"])
     assert answer["summary"][0].endswith("mlu/10, mlu/11 and 8 more")

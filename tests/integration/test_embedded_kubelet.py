@@ -14,8 +14,8 @@ from hami_mock.cli.embedded_kubelet import EmbeddedKubelet, Insufficient
 from hami_mock.errors import KubeletAbsent, Refused
 from hami_mock.faults.actions import Action, perform
 from hami_mock.kubelet._proto.v1beta1 import RegisterRequest
-from hami_mock.node.sizing import lay_out
 from hami_mock.settings.settings import load
+from hami_mock.sources.configured import configured_node
 from hami_mock.views.deviceplugin.lifecycle import register
 
 
@@ -28,7 +28,7 @@ def anyio_backend() -> str:
 async def node(folder: Path, **flags: str) -> AsyncIterator[tuple[EmbeddedKubelet, Agent]]:
     named = {name.replace("_", "-"): value for name, value in flags.items()}
     settings = replace(load(named), socket_dir=str(folder), http_listen="")
-    agent = Agent(settings, lay_out(settings, None))
+    agent = Agent(settings, configured_node(settings, None))
     kubelet = EmbeddedKubelet(folder)
     async with anyio.create_task_group() as tasks:
         await tasks.start(kubelet.run)

@@ -18,8 +18,8 @@ from hami_mock.kubelet._proto.v1beta1 import (
     RegisterRequest,
     RegistrationBase,
 )
-from hami_mock.node.sizing import lay_out
 from hami_mock.settings.settings import load
+from hami_mock.sources.configured import configured_node
 from hami_mock.views.deviceplugin import lifecycle
 from hami_mock.views.deviceplugin.lifecycle import Phase
 from hami_mock.views.deviceplugin.server import serve
@@ -35,7 +35,7 @@ def make_agent(folder: Path) -> Agent:
     flags = {"socket-dir": str(folder), "http-listen": "", "nvidia-memory": "10"}
     flags |= {f"{vendor}-cards": "0" for vendor in ("mlu", "iluvatar", "ascend")}
     settings = load(flags)
-    return Agent(settings, lay_out(settings, None))
+    return Agent(settings, configured_node(settings, None))
 
 
 async def wait_until(condition: Callable[[], bool]) -> None:

@@ -12,9 +12,9 @@ from grpclib.exceptions import StreamTerminatedError
 from grpclib.server import Server
 
 from hami_mock.kubelet._proto.v1beta1 import DevicePluginStub, Empty
-from hami_mock.node.sizing import lay_out
 from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import load
+from hami_mock.sources.configured import configured_node
 from hami_mock.views.deviceplugin.counters import ResourceCounters
 from hami_mock.views.deviceplugin.server import PluginCodec, serve
 from hami_mock.views.deviceplugin.service import DevicePluginService
@@ -26,7 +26,7 @@ def anyio_backend() -> str:
 
 
 def make_service() -> DevicePluginService:
-    node = lay_out(load({}), None)
+    node = configured_node(load({}), None)
     return DevicePluginService(node.resources[0], NodeState(node), ResourceCounters())
 
 

@@ -12,9 +12,10 @@ from hami_mock.kubelet.unit_ids import UnitIds
 from hami_mock.node.cards import Card, CardGroup, make_cards
 from hami_mock.node.devices import SlotDevices
 from hami_mock.node.resources import Resource
-from hami_mock.node.sizing import Node, lay_out
+from hami_mock.node.sizing import Node
 from hami_mock.node.unit_devices import UnitDevices
 from hami_mock.settings.settings import VendorSettings, load
+from hami_mock.sources.configured import configured_node
 from hami_mock.vendors import NVIDIA, Offer, Role, Vendor, catalog
 
 NODE = "node-a"
@@ -63,7 +64,7 @@ def unit_resource(counts: Sequence[int], role: Role = Role.MEMORY) -> Resource:
 def laid_out(version: tuple[int, int] | None = None, **flags: object) -> Node:
     """The node that these flags make (nvidia_cards=2 is --nvidia-cards 2)."""
     values = {name.replace("_", "-"): str(value) for name, value in flags.items()}
-    return lay_out(load({"node-name": NODE, **values}), version)
+    return configured_node(load({"node-name": NODE, **values}), version)
 
 
 def counts(node: Node) -> dict[str, int]:

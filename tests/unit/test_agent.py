@@ -9,7 +9,7 @@ from hami_mock import agent
 from hami_mock.cluster import api
 from hami_mock.kubelet.limits import Version
 from hami_mock.settings.settings import load
-from hami_mock.sources import configuration
+from hami_mock.sources import configured
 from tests.unit.builders import resource_named
 
 
@@ -30,7 +30,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def planned(**flags: str) -> tuple[int, Version | None]:
     """The factor of gpumem, and the version that it was chosen for."""
     values = {name.replace("_", "-"): value for name, value in flags.items()}
-    node, version = anyio.run(configuration.plan, load({"node-name": "node-a", **values}))
+    node, version = anyio.run(configured.plan, load({"node-name": "node-a", **values}))
     return resource_named(node, "nvidia.com/gpumem").factor, version
 
 
@@ -58,7 +58,7 @@ def test_without_an_api_server_auto_reckons_with_the_newest(
 
 def announced(caplog: pytest.LogCaptureFixture, **flags: str) -> list[tuple[str, str]]:
     settings = load({name.replace("_", "-"): value for name, value in flags.items()})
-    node, version = anyio.run(configuration.plan, settings)
+    node, version = anyio.run(configured.plan, settings)
     with caplog.at_level(logging.INFO):
         agent._announce(settings, node, version)
     return [(record.levelname, record.getMessage()) for record in caplog.records]

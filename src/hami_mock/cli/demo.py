@@ -22,7 +22,7 @@ from hami_mock.kit.terminal import Style, bar, is_fancy, paint, table
 from hami_mock.node.resources import Resource
 from hami_mock.node.sizing import Node
 from hami_mock.settings.settings import LONGEST_SOCKET_DIR, Settings, load
-from hami_mock.sources import configuration
+from hami_mock.sources import configured
 from hami_mock.vendors import Role
 
 _MOST_ROUNDS = 1000
@@ -79,7 +79,7 @@ def _request(resource: Resource) -> int:
 
 async def run(settings: Settings, keep: bool) -> None:
     """Play the demo; with `keep`, go on until Ctrl-C."""
-    node, _ = await configuration.plan(settings)
+    node, _ = await configured.plan(settings)
     if not node.resources:
         say("No cards are configured for this node: there is nothing to show.")
         return

@@ -15,7 +15,7 @@ from hami_mock.kubelet.wire import MESSAGE_LIMIT
 from hami_mock.node.advice import warnings
 from hami_mock.node.sizing import Node
 from hami_mock.settings.settings import load
-from hami_mock.sources import configuration
+from hami_mock.sources import configured
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
     parsed = parser().parse(arguments)
     settings = load(flag_values(parsed))
     logs.set_up(settings.log_level, settings.log_format)
-    node, version = anyio.run(configuration.plan, settings)
+    node, version = anyio.run(configured.plan, settings)
     rows = plan_rows(node, version)
     show(rows, parsed.output, plan_table(node, rows))
     return 0

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from hami_mock.doctor.case import NodeCase, VendorCase
 from hami_mock.doctor.finding import Finding, error, note, warning
 from hami_mock.doctor.known import names_of
-from hami_mock.kubelet.limits import LARGEST_POD, dear, restart_seconds
+from hami_mock.kubelet import limits
+from hami_mock.kubelet.limits import LARGEST_POD, restart_seconds
 from hami_mock.kubelet.wire import HEALTHY, MESSAGE_LIMIT, device_size
 
 MOST_UNITS = MESSAGE_LIMIT // device_size(3, HEALTHY)
@@ -131,7 +132,7 @@ def too_many(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
     """From 1.36 on the kubelet bears only so many devices."""
     sizes = {name: case.node.capacity.get(name, 0) for name in names_of(seen.vendor.resources)}
     total = sum(sizes.values())
-    if dear(total, case.version):
+    if limits.too_many(total, case.version):
         name = max(sizes, key=lambda each: sizes[each])
         yield warning(
             name,

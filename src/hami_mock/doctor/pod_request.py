@@ -6,7 +6,7 @@ from hami_mock.doctor.finding import Finding, error, warning
 from hami_mock.doctor.known import names_of
 from hami_mock.doctor.pod_case import PodCase
 from hami_mock.hami.assignment import ASSIGNED_NODE
-from hami_mock.kubelet.limits import LARGEST_POD, dear
+from hami_mock.kubelet.limits import LARGEST_POD, too_many
 from hami_mock.vendors.hami_vendor import HamiVendor
 
 _DEFAULT_SCHEDULERS = ("", "default-scheduler")
@@ -129,7 +129,7 @@ def units(case: PodCase) -> Iterator[Finding]:
     """From 1.36 on a pod's status must hold all of its devices."""
     version = case.node.version if case.node else None
     total = sum(amount for name, amount in case.pod.asks.items() if "/" in name)
-    if total > LARGEST_POD and dear(total, version):
+    if total > LARGEST_POD and too_many(total, version):
         yield error(
             f"pod {case.pod.full_name}",
             f"it asks for {total} devices, and from Kubernetes 1.36 on a pod with more than "

@@ -42,7 +42,7 @@ def restart_seconds(devices: int) -> float:
     return _RESTART_SECONDS + _RESTART_SECONDS_PER_PAIR * devices**2
 
 
-def dear(devices: int, version: Version | None) -> bool:
+def too_many(devices: int, version: Version | None) -> bool:
     """Tell whether so many devices on a node, of all resources, are legal but unwise.
 
     A version that isn't known counts as the newest.

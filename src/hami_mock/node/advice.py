@@ -2,7 +2,7 @@
 
 import re
 
-from hami_mock.kubelet.limits import LARGEST_POD, Version, dear, restart_seconds
+from hami_mock.kubelet.limits import LARGEST_POD, Version, restart_seconds, too_many
 from hami_mock.node.resources import Resource
 from hami_mock.node.sizing import Node
 from hami_mock.vendors import Role
@@ -24,7 +24,7 @@ def warnings(resource: Resource, node: Node, kubelet_version: Version | None) ->
             f"the kubelet will refuse the name {resource.name!r} ({resource.source}): it must be "
             "like example.com/gpu, not under kubernetes.io and not starting with requests."
         )
-    if dear(node.devices, kubelet_version) and resource.count > node.devices * _LARGE_SHARE:
+    if too_many(node.devices, kubelet_version) and resource.count > node.devices * _LARGE_SHARE:
         version = ".".join(map(str, kubelet_version)) if kubelet_version else "1.36 or newer"
         found.append(
             f"{resource.count} of {node.devices} devices on a node are many for a kubelet "

@@ -51,8 +51,8 @@ class Devices(Protocol):
     def is_retired(self, device_id: str) -> bool:
         """Tell whether a device is retired."""
 
-    def keep_retired(self, held: Collection[str]) -> "Devices":
-        """Return the same devices, with only those retired that are held."""
+    def keep_retired(self, held: Collection[str] | None) -> "Devices":
+        """Return the same devices, with only those retired that are held (None: nobody knows)."""
 
 
 class SlotDevices:
@@ -130,10 +130,13 @@ class SlotDevices:
         uuid, slot = _slot(device_id)
         return slot in self._retired.get(uuid, ())
 
-    def keep_retired(self, held: Collection[str]) -> "SlotDevices":
-        """Return the same slots, with only those retired that are held."""
+    def keep_retired(self, held: Collection[str] | None) -> "SlotDevices":
+        """Return the same slots, with only those retired that are held; if nobody knows, none.
+
+        A slot can't become another one: its ID names its card.
+        """
         retired = {
-            uuid: {slot for slot in slots if f"{uuid}-{slot}" in held}
+            uuid: {slot for slot in slots if f"{uuid}-{slot}" in (held or ())}
             for uuid, slots in self._retired.items()
         }
         return SlotDevices(self._cards.values(), self.split, retired)

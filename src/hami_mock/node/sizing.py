@@ -1,18 +1,21 @@
-"""Settings → the node's cards and resources, within what the kubelet bears. Pure."""
+"""Shares of cards → resources with devices, within what the kubelet bears. Pure."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
 
-from hami_mock.errors import UsageError
-from hami_mock.kubelet.limits import Version, dear, fits
+from hami_mock.kubelet.limits import Version, fits, too_many
 from hami_mock.kubelet.unit_ids import UnitIds
 from hami_mock.kubelet.wire import HEALTHY, MESSAGE_LIMIT
-from hami_mock.node.cards import Card, make_cards
+from hami_mock.node.cards import Card
 from hami_mock.node.devices import Devices, SlotDevices
 from hami_mock.node.resources import Resource
 from hami_mock.node.unit_devices import UnitDevices
-from hami_mock.settings.settings import Settings, VendorSettings
-from hami_mock.vendors import Offer, Role
+from hami_mock.vendors import Offer, Role, Vendor
+
+if TYPE_CHECKING:
+    # What HAMi's scheduler knows takes long to load, and few agents need it.
+    from hami_mock.node.hami_side import HamiSide
 
 _LARGEST_FACTOR = 1024 * 1024
 
@@ -37,50 +40,82 @@ class Node:
 
 
 @dataclass(frozen=True)
+class Share:
+    """A resource before it has devices: how much of it each card has.
+
+    - source: who gave the name, for messages
+    - amounts: of each card; MiB of memory, else devices (slots: the same for all)
+    - factor: MiB that one device stands for; None: as coarse as it has to be. 1 if not memory
+    - pooled: what the factor leaves over of single cards makes whole devices together
+    - if_many, if_few: what the user can do about a list that is too long, and a card without any
+    """
+
+    name: str
+    source: str
+    offer: Offer
+    vendor: Vendor
+    cards: tuple[Card, ...]
+    amounts: tuple[int, ...]
+    factor: int | None = 1
+    pooled: bool = False
+    if_many: str = ""
+    if_few: str = ""
+    hami: "HamiSide | None" = None
+
+    def counts(self, factor: int) -> dict[Card, int]:
+        """Return how many devices each card has; of a pool the first cards have what is left."""
+        whole = [amount // factor for amount in self.amounts]
+        more = sum(self.amounts) // factor - sum(whole) if self.pooled else 0
+        counts = [count + (position < more) for position, count in enumerate(whole)]
+        return dict(zip(self.cards, counts, strict=True))
+
+
+@dataclass(frozen=True)
 class Past:
     """What there was before a change: the devices of each resource, by the resource's name.
 
-    `held` are those that pods hold; None if nobody knows.
+    - held: those that pods hold; None if nobody knows
+    - unlisted: the resources that the kubelet has no list of now. What has no place there any more
+      need not become unhealthy before it goes.
     """
 
     devices: Mapping[str, Devices] = field(default_factory=dict)
     held: Collection[str] | None = None
+    unlisted: Collection[str] = ()
+
+
+class LeftOut(NamedTuple):
+    """A resource that can't be offered, and why."""
+
+    name: str
+    reason: str
 
 
 _NO_PAST = Past()
 
 
-def lay_out(
-    settings: Settings,
-    kubelet_version: Version | None,
-    past: Past = _NO_PAST,
-) -> Node:
-    """Make the node's cards and resources.
+def size(
+    shares: Sequence[Share], version: Version | None, past: Past = _NO_PAST
+) -> tuple[tuple[Resource, ...], tuple[LeftOut, ...]]:
+    """Return the resources of shares, and what the kubelet wouldn't take or would show as 0.
 
     A device that was there before stays the same device. One that has no place any more is retired;
     if the list has no room for all of those, only the held ones stay in it.
-
-    Raises UsageError for each resource whose list the kubelet wouldn't accept, or that leaves a
-    card without a device.
     """
-    cards = {
-        vendor.vendor.key: make_cards(settings.node_name, vendor.vendor, vendor.groups)
-        for vendor in settings.vendors
-    }
-    auto = _auto_factor(settings, cards, kubelet_version)
-    resources: list[Resource] = []
-    problems: list[str] = []
-    for vendor in settings.vendors:
-        own = cards[vendor.vendor.key]
-        for offer in vendor.offers if own else ():
-            try:
-                resources.append(_resource(vendor, offer, own, auto, past))
-            except UsageError as error:
-                problems += error.problems
-    if problems:
-        raise UsageError(problems)
-    all_cards = tuple(card for own in cards.values() for card in own)
-    return Node(settings.node_name, all_cards, tuple(resources))
+    auto = _auto_factor(shares, version)
+    resources: dict[str, Resource] = {}
+    left_out = []
+    for share in shares:
+        if share.name in resources:
+            other = resources[share.name].source
+            left_out.append(LeftOut(share.name, f"{share.source} and {other} both name it"))
+            continue
+        resource = _resource(share, _factor(share, auto), past)
+        if reason := _too_many(share, resource) or _too_few(share, resource):
+            left_out.append(LeftOut(share.name, reason))
+        else:
+            resources[share.name] = resource
+    return tuple(resources.values()), tuple(left_out)
 
 
 def release(node: Node, held: Collection[str]) -> Node:
@@ -94,161 +129,111 @@ def release(node: Node, held: Collection[str]) -> Node:
     return replace(node, resources=resources)
 
 
-def _resource(
-    settings: VendorSettings,
-    offer: Offer,
-    cards: tuple[Card, ...],
-    auto_factor: int,
-    past: Past,
-) -> Resource:
-    factor = _factor(settings, offer, auto_factor)
-    named = settings.names[offer.role]
-    devices = _devices(settings, offer, cards, factor, past.devices.get(named.name))
-    hami = settings.hami if offer.role is Role.SLOTS else None
-    resource = Resource(
-        named.name, named.source, offer, settings.vendor, cards, devices, factor, hami
+def _factor(share: Share, auto: int) -> int:
+    return share.factor or max(auto, share.offer.memory_unit)
+
+
+def _resource(share: Share, factor: int, past: Past) -> Resource:
+    devices = _devices(share, factor, past.devices.get(share.name))
+    if share.name in past.unlisted or (past.held is not None and not _fits(devices, share.cards)):
+        devices = devices.keep_retired(past.held)
+    return Resource(
+        name=share.name,
+        source=share.source,
+        offer=share.offer,
+        vendor=share.vendor,
+        cards=share.cards,
+        devices=devices,
+        factor=factor,
+        hami=share.hami,
     )
-    if not fits(resource.list_size(word=HEALTHY)) and devices.retired and past.held is not None:
-        resource = replace(resource, devices=devices.keep_retired(past.held))
-    size = resource.list_size(word=HEALTHY)
-    if not fits(size):
-        retired = sum(resource.devices.retired.values())
-        remedy = _remedy(settings, offer, cards)
-        if _list_fits(_devices(settings, offer, cards, factor), cards):
-            # All that is in the way is the past.
-            remedy = (
-                f"{retired} of them have no place any more, but pods may hold them"
-                if retired
-                else "short IDs are taken by devices that have no place any more"
-            )
-            remedy += ": take devices away first, and add others when those are gone"
-        raise UsageError(
-            f"{resource.name}: {resource.count + retired} devices make a list of {size} "
-            f"bytes; the limit of the kubelet is {MESSAGE_LIMIT}: {remedy}"
-        )
-    _check_no_card_is_empty(resource)
-    return resource
 
 
-def _factor(settings: VendorSettings, offer: Offer, auto_factor: int) -> int:
-    """Return how many MiB of memory one device stands for; 1 if it doesn't count memory."""
-    if offer.role is not Role.MEMORY:
-        return 1
-    if settings.memory_factor is None:
-        return max(auto_factor, offer.memory_unit)
-    return settings.memory_factor * offer.memory_unit
-
-
-def _devices(
-    settings: VendorSettings,
-    offer: Offer,
-    cards: tuple[Card, ...],
-    factor: int,
-    before: Devices | None = None,
-) -> SlotDevices | UnitDevices:
-    match offer.role:
-        case Role.SLOTS:
-            if isinstance(before, SlotDevices):
-                return before.resized(cards, settings.split)
-            return SlotDevices(cards, settings.split)
-        case Role.MEMORY:
-            counts = {
-                card: _scaled(card.memory, settings.memory_scaling) // factor for card in cards
-            }
-        case Role.CORES:
-            counts = {
-                card: _scaled(offer.per_card or card.model.cores, settings.core_scaling)
-                for card in cards
-            }
-        case Role.PERCENTAGE:
-            counts = dict.fromkeys(cards, 100)
-    if isinstance(before, UnitDevices) and before.heads == offer.heads:
+def _devices(share: Share, factor: int, before: Devices | None = None) -> Devices:
+    if share.offer.role is Role.SLOTS:
+        split = share.amounts[0]
+        if isinstance(before, SlotDevices):
+            return before.resized(share.cards, split)
+        return SlotDevices(share.cards, split)
+    counts = share.counts(factor)
+    if isinstance(before, UnitDevices) and before.heads == share.offer.heads:
         return before.resized(counts)
-    return UnitDevices.make(UnitIds(offer.heads), counts)
+    return UnitDevices.make(UnitIds(share.offer.heads), counts)
 
 
-def _remedy(settings: VendorSettings, offer: Offer, cards: tuple[Card, ...]) -> str:
-    key = settings.vendor.key
-    if offer.role is Role.MEMORY:
-        smallest = _smallest_factor(settings, offer, cards)
-        return f"the smallest memory factor that fits is {smallest} (--{key}-memory-factor)"
-    # Percentages never get here: the most cards there can be have 12,800 of them.
-    share = "split" if offer.role is Role.SLOTS else "core-scaling"
-    return f"lower --{key}-{share} or --{key}-cards"
+def _fits(devices: Devices, cards: Sequence[Card]) -> bool:
+    retired = sum(devices.retired_size(uuid, HEALTHY) for uuid in devices.retired)
+    return fits(retired + sum(devices.size(card, HEALTHY) for card in cards))
 
 
-def _check_no_card_is_empty(resource: Resource) -> None:
-    for card in resource.cards:
+def _too_many(share: Share, resource: Resource) -> str:
+    """Return why the kubelet wouldn't take the list of a resource; empty if it would."""
+    if _fits(resource.devices, share.cards):
+        return ""
+    retired = sum(resource.devices.retired.values())
+    if _fits(_devices(share, resource.factor), share.cards):
+        # All that is in the way is the past.
+        remedy = (
+            f"{retired} of them have no place any more, but pods may hold them"
+            if retired
+            else "short IDs are taken by devices that have no place any more"
+        )
+        remedy += ": take devices away first, and add others when those are gone"
+    elif share.offer.role is Role.MEMORY:
+        smallest = _smallest_factor(share)
+        remedy = f"the smallest memory factor that fits is {smallest} ({share.if_many})"
+    else:
+        remedy = share.if_many
+    return (
+        f"{resource.count + retired} devices make a list of {resource.list_size(word=HEALTHY)} "
+        f"bytes; the limit of the kubelet is {MESSAGE_LIMIT}: {remedy}"
+    )
+
+
+def _too_few(share: Share, resource: Resource) -> str:
+    """Return what comes to less than one device, of a pool all cards together; else nothing."""
+    if share.pooled:
+        return "" if resource.count else f"all cards together come to less than {resource.unit}"
+    for card in share.cards:
         if not resource.devices.counts[card.uuid]:
-            key = resource.vendor.key
-            is_memory = resource.offer.role is Role.MEMORY
-            remedy = f"lower --{key}-memory-factor or raise --{key}-memory-scaling"
-            raise UsageError(
-                f"{resource.name}: card {card.index} ({card.model.name}) comes to less than one "
-                f"unit of {resource.unit} and would show 0: "
-                + (remedy if is_memory else f"raise --{key}-core-scaling")
+            return (
+                f"card {card.index} ({card.model.name}) comes to less than one unit of "
+                f"{resource.unit} and would show 0: {share.if_few}"
             )
+    return ""
 
 
-def _auto_factor(
-    settings: Settings, cards: dict[str, tuple[Card, ...]], version: Version | None
-) -> int:
+def _auto_factor(shares: Sequence[Share], version: Version | None) -> int:
     """Return the smallest power of two, the same for all vendors, that the kubelet bears.
 
     What a restarted kubelet pays for is the sum of all devices. A memory resource whose factor the
     user has chosen isn't counted: no choice of ours could make up for it.
     """
-    fixed = 0
-    free: list[tuple[VendorSettings, Offer]] = []
-    for vendor in settings.vendors:
-        own = cards[vendor.vendor.key]
-        for offer in vendor.offers if own else ():
-            if offer.role is not Role.MEMORY:
-                fixed += sum(_devices(vendor, offer, own, 1).counts.values())
-            elif vendor.memory_factor is None:
-                free.append((vendor, offer))
+    free = [share for share in shares if share.factor is None]
+    others = [share for share in shares if share.offer.role is not Role.MEMORY]
+    fixed = sum(sum(share.amounts) for share in others)
+    # Where the other devices are too many by themselves, coarser units alone can't help.
+    fixed = 0 if too_many(fixed, version) else fixed
 
     def is_safe(factor: int) -> bool:
-        # Where the other devices are too many by themselves, coarser units alone can't help.
-        units = 0 if dear(fixed, version) else fixed
-        for vendor, offer in free:
-            own = cards[vendor.vendor.key]
-            devices = _devices(vendor, offer, own, _factor(vendor, offer, factor))
-            units += sum(devices.counts.values())
-            if not _list_fits(devices, own):
-                return False
-        return not dear(units, version)
+        sized = [(_devices(share, _factor(share, factor)), share.cards) for share in free]
+        units = sum(sum(devices.counts.values()) for devices, _ in sized)
+        return not too_many(fixed + units, version) and all(_fits(*each) for each in sized)
 
-    smallest_card = min(
-        (
-            _scaled(card.memory, vendor.memory_scaling)
-            for vendor, _ in free
-            for card in cards[vendor.vendor.key]
-        ),
-        default=0,
-    )
+    smallest = min((amount for share in free for amount in share.amounts if amount), default=0)
     factor = 1
-    while factor * 2 <= smallest_card and not is_safe(factor):
+    while factor * 2 <= smallest and not is_safe(factor):
         factor *= 2
     return factor
 
 
-def _smallest_factor(settings: VendorSettings, offer: Offer, cards: tuple[Card, ...]) -> int:
+def _smallest_factor(share: Share) -> int:
     """Return the smallest factor, power of two or not, whose list fits the message."""
     low, high = 1, _LARGEST_FACTOR
     while low < high:
         middle = (low + high) // 2
-        if _list_fits(_devices(settings, offer, cards, middle * offer.memory_unit), cards):
+        if _fits(_devices(share, middle * share.offer.memory_unit), share.cards):
             high = middle
         else:
             low = middle + 1
     return low
-
-
-def _list_fits(devices: Devices, cards: tuple[Card, ...]) -> bool:
-    return fits(sum(devices.size(card, HEALTHY) for card in cards))
-
-
-def _scaled(amount: int, scaling: float) -> int:
-    # 100 x 1.15 is 114.99999999999999 in floating point; nobody means 114.
-    return int(round(amount * scaling, 6))

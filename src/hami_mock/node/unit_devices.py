@@ -22,14 +22,18 @@ class UnitDevices:
         ids: UnitIds,
         numbers: Mapping[str, Numbers],
         retired: Mapping[str, Numbers] | None = None,
+        reserved: Mapping[str, Numbers] | None = None,
     ) -> None:
+        """Make units; `reserved` are retired ones that aren't listed: nobody else may be them."""
         self._ids = ids
         self.numbers = dict(numbers)
         """The numbers of each card's units, by UUID."""
         self._retired = {uuid: runs for uuid, runs in (retired or {}).items() if runs}
+        self._reserved = {uuid: runs for uuid, runs in (reserved or {}).items() if runs}
+        gone = (self._retired, True), (self._reserved, True)
         owned = [
             (run.start, run.stop, uuid, is_retired)
-            for of, is_retired in ((self.numbers, False), (self._retired, True))
+            for of, is_retired in ((self.numbers, False), *gone)
             for uuid, runs in of.items()
             for run in runs
         ]
@@ -51,6 +55,12 @@ class UnitDevices:
             first += count
         return True
 
+    @property
+    def owned(self) -> dict[str, Numbers]:
+        """All numbers that are a card's, by UUID: those of its units, then of retired ones."""
+        every = (self.numbers, self._retired, self._reserved)
+        return {uuid: tuple(chain(*(of.get(uuid, ()) for of in every))) for uuid in chain(*every)}
+
     @classmethod
     def make(cls, ids: UnitIds, per_card: Mapping[Card, int]) -> "UnitDevices":
         """Number the units of cards through from the first card to the last."""
@@ -65,13 +75,17 @@ class UnitDevices:
         counts = {card.uuid: count for card, count in per_card.items()}
         numbers: dict[str, Numbers] = dict.fromkeys(counts, ())
         retired: dict[str, Numbers] = {}
-        for uuid in {**self.numbers, **self._retired}:
-            own = [*self.numbers.get(uuid, ()), *self._retired.get(uuid, ())]
-            kept, cut = _cut(own, counts.get(uuid, 0))
+        reserved: dict[str, Numbers] = {}
+        for uuid in self.owned:
+            count = counts.get(uuid, 0)
+            listed = (*self.numbers.get(uuid, ()), *self._retired.get(uuid, ()))
+            kept, cut = _cut(listed, count)
+            back, still = _cut(self._reserved.get(uuid, ()), count - sum(map(len, kept)))
+            retired[uuid], reserved[uuid] = _joined(cut), still
             if uuid in counts:
-                numbers[uuid] = kept
-            retired[uuid] = _joined(cut)
-        free = _gaps([run for runs in (*numbers.values(), *retired.values()) for run in runs])
+                numbers[uuid] = (*kept, *back)
+        every = chain(numbers.values(), retired.values(), reserved.values())
+        free = _gaps(run for runs in every for run in runs)
         for uuid, count in counts.items():
             own = list(numbers[uuid])
             missing = count - sum(map(len, own))
@@ -82,7 +96,7 @@ class UnitDevices:
                 missing -= len(taken)
                 free = chain([rest], free) if rest else free
             numbers[uuid] = _joined(own)
-        return UnitDevices(self._ids, numbers, retired)
+        return UnitDevices(self._ids, numbers, retired, reserved)
 
     @property
     def key(self) -> object:
@@ -130,10 +144,19 @@ class UnitDevices:
         owner = self._owner(device_id)
         return owner is not None and owner[1]
 
-    def keep_retired(self, held: Collection[str]) -> "UnitDevices":
-        """Return the same units, with only those retired that are held."""
+    def keep_retired(self, held: Collection[str] | None) -> "UnitDevices":
+        """Return the same units, with only those retired that are held.
+
+        If nobody knows which are, none is listed any more, and none of their numbers is free.
+        """
+        if held is None:
+            gone = {
+                uuid: _cut(runs, sum(map(len, self.numbers.get(uuid, ()))))[1]
+                for uuid, runs in self.owned.items()
+            }
+            return UnitDevices(self._ids, self.numbers, reserved=gone)
         numbers: dict[str, list[int]] = {}
-        for device_id in held if self._retired else ():
+        for device_id in held if self._retired or self._reserved else ():
             owner = self._owner(device_id)
             if owner and owner[1]:
                 number = self._ids.decode(device_id)

@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from anyio.abc import TaskStatus
 
-from hami_mock.cluster import api
 from hami_mock.errors import UsageError
 from hami_mock.kit.concurrency import first_of
 from hami_mock.kit.folder_watch import FolderWatch
-from hami_mock.kubelet.limits import Version
 from hami_mock.kubelet.pod_resources import PodResources
 from hami_mock.node.event_kinds import Kind
-from hami_mock.node.sizing import Node, Past, lay_out
+from hami_mock.node.sizing import Past
 from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import Settings, load
 from hami_mock.sources import unit_record
 from hami_mock.sources.changes import changes, waiting
+from hami_mock.sources.configured import plan
 
 if TYPE_CHECKING:
     from hami_mock.sources.annotated.companion import Companion
@@ -38,18 +37,6 @@ _FIXED = {
 """What can't change while the agent runs, and why."""
 
 _log = logging.getLogger(__name__)
-
-
-async def plan(settings: Settings, past: Past | None = None) -> tuple[Node, Version | None]:
-    """Return what the node will offer, and the kubelet's version if it could be learnt.
-
-    The API server is asked only if the answer decides something: `auto` without a version given.
-    """
-    version = settings.kubelet_version
-    is_needed = any(vendor.memory_factor is None for vendor in settings.vendors)
-    if version is None and is_needed and api.is_configured():
-        version = await api.kubelet_version(settings.node_name)
-    return lay_out(settings, version, past or Past()), version
 
 
 class Configuration:

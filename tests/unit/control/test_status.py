@@ -7,9 +7,10 @@ from hami_mock.control.status import health_counts, status
 from hami_mock.faults.actions import Action, perform
 from hami_mock.kubelet.pod_resources import Holder
 from hami_mock.node.fault import Call
-from hami_mock.node.sizing import Past, lay_out
+from hami_mock.node.sizing import Past
 from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import load
+from hami_mock.sources.configured import configured_node
 from hami_mock.views.deviceplugin.directory import SocketDirectory
 from hami_mock.views.deviceplugin.lifecycle import Phase
 from hami_mock.views.deviceplugin.plugins import Plugins
@@ -44,7 +45,7 @@ def shrink(state: NodeState) -> None:
     flags = {name.replace("_", "-"): str(value) for name, value in SMALL.items()}
     settings = load({"node-name": NODE, **flags, "nvidia-cards": "1", "nvidia-memory": "7"})
     past = Past({r.name: r.devices for r in state.node.resources})
-    state.change(lay_out(settings, None, past))
+    state.change(configured_node(settings, None, past))
 
 
 def test_a_node_that_is_well(state: NodeState) -> None:

@@ -8,9 +8,9 @@ from hami_mock.node.event_kinds import Kind
 from hami_mock.node.events import EventLog
 from hami_mock.node.fault import FaultKind, On
 from hami_mock.node.fault_kinds import VERBS
-from hami_mock.node.sizing import lay_out
 from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import load
+from hami_mock.sources.configured import configured_node
 from tests.unit.faults.scripts import FakeTime, play
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -34,7 +34,7 @@ def test_there_are_five() -> None:
 def test_an_example_plays_on_a_default_node_and_leaves_no_fault(file: Path) -> None:
     made = read(str(file))
     assert made.name == file.stem
-    state = NodeState(lay_out(load({}), None))
+    state = NodeState(configured_node(load({}), None))
     clock = FakeTime(limit=HOUR)
     play(made, state, clock)
     counts = state.events.counts
@@ -56,7 +56,7 @@ def test_an_example_is_explained_and_fits_the_page(file: Path) -> None:
 def test_half_of_the_node_is_down_for_ten_minutes() -> None:
     made = read(str(EXAMPLES / "scenarios" / "half-down.yaml"))
     clock = FakeTime(start=0.0)
-    state = NodeState(lay_out(load({}), None), EventLog(clock.clock))
+    state = NodeState(configured_node(load({}), None), EventLog(clock.clock))
     play(made, state, clock)
     changes = [(event.kind, event.time) for event in state.events.after(0)]
     assert [time for kind, time in changes if kind is Kind.CARD_FAILED] == [60] * 4

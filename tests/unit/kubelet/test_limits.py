@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 from hami_mock.kubelet.limits import (
     LARGEST_POD,
     Version,
-    dear,
     fits,
     parse_version,
     restart_seconds,
+    too_many,
 )
 
 
@@ -55,25 +55,25 @@ def test_the_largest_pod_lies_between_the_one_that_ran_and_the_one_that_did_not(
 
 
 @given(units=st.integers(0, 10**7), version=st.sampled_from([(1, 31), (1, 35)]))
-def test_before_1_36_no_number_of_units_is_dear(units: int, version: Version) -> None:
-    assert not dear(units, version)
+def test_before_1_36_no_number_of_units_is_too_many(units: int, version: Version) -> None:
+    assert not too_many(units, version)
 
 
 @pytest.mark.parametrize("version", [(1, 36), (1, 40), (2, 0), None])
-@pytest.mark.parametrize(("units", "is_dear"), [(660, False), (65536, True), (262_144, True)])
+@pytest.mark.parametrize(("units", "is_too_many"), [(660, False), (65536, True), (262_144, True)])
 def test_from_1_36_on_many_units_are_dear(
-    units: int, is_dear: bool, version: Version | None
+    units: int, is_too_many: bool, version: Version | None
 ) -> None:
-    assert dear(units, version) is is_dear
+    assert too_many(units, version) is is_too_many
 
 
 @given(st.integers(0, 20_000))
 def test_dear_is_what_keeps_a_restarted_kubelet_away_for_more_than_10_s(units: int) -> None:
-    assert dear(units, (1, 36)) == (restart_seconds(units) > 10)
+    assert too_many(units, (1, 36)) == (restart_seconds(units) > 10)
 
 
 @given(st.integers(0, 300_000), st.integers(0, 300_000))
 def test_fewer_units_are_never_dearer(one: int, other: int) -> None:
     fewer, more = sorted((one, other))
-    assert dear(fewer, None) <= dear(more, None)
+    assert too_many(fewer, None) <= too_many(more, None)
     assert restart_seconds(fewer) <= restart_seconds(more)

@@ -21,9 +21,10 @@ from hami_mock.errors import UsageError
 from hami_mock.faults.actions import Action, perform
 from hami_mock.kubelet import wire
 from hami_mock.node.resources import Resource
-from hami_mock.node.sizing import Node, Past, lay_out, release
+from hami_mock.node.sizing import Node, Past, release
 from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import load
+from hami_mock.sources.configured import configured_node
 from hami_mock.views.deviceplugin.counters import ResourceCounters
 from hami_mock.views.deviceplugin.server import EncodedList
 from hami_mock.views.deviceplugin.service import DevicePluginService
@@ -133,7 +134,7 @@ class World:
 
     def __init__(self, shape: Shape, tasks: anyio.abc.TaskGroup) -> None:
         self.shape = shape
-        self.state = NodeState(lay_out(load(shape.flags()), None))
+        self.state = NodeState(configured_node(load(shape.flags()), None))
         self.failed: Counter[str] = Counter()
         self.lost: Counter[str] = Counter()
         self.held: dict[str, dict[str, str]] = {}
@@ -153,7 +154,7 @@ class World:
     def reload(self, shape: Shape) -> None:
         node = self.state.node
         past = Past({resource.name: resource.devices for resource in node.resources})
-        self.state.change(lay_out(load(shape.flags()), None, past))
+        self.state.change(configured_node(load(shape.flags()), None, past))
         self.shape = shape
         for faults in (self.failed, self.lost):
             for card in set(faults) - shape.cards():
@@ -277,7 +278,7 @@ class World:
 
 
 def all_cards() -> Node:
-    return lay_out(load(Shape(3, 2, 1, 10, 1, 1).flags()), None)
+    return configured_node(load(Shape(3, 2, 1, 10, 1, 1).flags()), None)
 
 
 EVERY_CARD = all_cards().cards

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hami_mock.kubelet.limits import dear
+from hami_mock.kubelet.limits import too_many
 from hami_mock.kubelet.wire import MESSAGE_LIMIT
 from hami_mock.settings.options import BY_NAME
 from tests.defaults import DEFAULT_COUNTS
@@ -171,10 +171,10 @@ def test_auto_is_the_smallest_power_of_two_that_is_safe_from_1_36_on(
     node = laid_out(version, **flags, nvidia_memory_factor="auto")
     factor = resource_named(node, GPUMEM).factor
     assert factor.bit_count() == 1
-    assert not dear(node.devices, version)
+    assert not too_many(node.devices, version)
     finer = memory // max(factor // 2, 1) * cards
     others = node.devices - resource_named(node, GPUMEM).count
-    assert factor == 1 or dear(others + finer, version)
+    assert factor == 1 or too_many(others + finer, version)
 
 
 @pytest.mark.parametrize("cards", [32, 64, 128])

@@ -1,4 +1,4 @@
-"""lay_out with a past: what a change of the configuration does to devices that pods may hold."""
+"""What a change of the configuration does to devices that pods may hold."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from hami_mock.kubelet.wire import MESSAGE_LIMIT
-from hami_mock.node.sizing import Node, Past, lay_out, release
+from hami_mock.node.sizing import Node, Past, release
 from hami_mock.node.unit_devices import UnitDevices
 from hami_mock.settings.settings import load
+from hami_mock.sources.configured import configured_node
 from tests.unit.builders import NODE, config_file, counts, problems_of, resource_named
 
 GPU = "nvidia.com/gpu"
@@ -24,7 +25,7 @@ def changed(before: Node | None, held: Collection[str] | None = None, **flags: A
     for name, value in {**ONLY_NVIDIA, **flags}.items():
         values[name.replace("_", "-")] = str(value)
     devices = {r.name: r.devices for r in before.resources} if before else {}
-    return lay_out(load(values), None, Past(devices, held))
+    return configured_node(load(values), None, Past(devices, held))
 
 
 def ids(node: Node, name: str, index: int = 0) -> list[str]:

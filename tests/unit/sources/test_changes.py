@@ -3,9 +3,10 @@ from typing import Any
 
 import pytest
 
-from hami_mock.node.sizing import Node, Past, lay_out
+from hami_mock.node.sizing import Node, Past
 from hami_mock.settings.settings import Settings, load
 from hami_mock.sources.changes import changes, waiting
+from hami_mock.sources.configured import configured_node
 from tests.unit.builders import NODE, config_file
 
 SMALL = {"iluvatar_cards": 0, "ascend_cards": 0, "mlu_cards": 0}
@@ -19,7 +20,7 @@ def settings_of(**flags: Any) -> Settings:
 
 def laid_out(past: Node | None = None, **flags: Any) -> Node:
     devices = {r.name: r.devices for r in past.resources} if past else {}
-    return lay_out(settings_of(**flags), None, Past(devices))
+    return configured_node(settings_of(**flags), None, Past(devices))
 
 
 def told(before: dict[str, Any], after: dict[str, Any]) -> list[str]:

@@ -12,11 +12,11 @@ from hami_mock.errors import UsageError
 from hami_mock.kubelet.pod_resources import PodResources
 from hami_mock.node.event_kinds import Kind
 from hami_mock.node.events import Event
-from hami_mock.node.sizing import lay_out
 from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import load
 from hami_mock.sources import unit_record
 from hami_mock.sources.configuration import Configuration
+from hami_mock.sources.configured import configured_node
 from tests.unit.builders import NODE, config_file, counts
 
 GPUMEM = "nvidia.com/gpumem"
@@ -42,7 +42,7 @@ class Running:
         self.file = Path(config_file(folder, SMALL + text))
         given = {"config": str(self.file), "socket-dir": str(folder), "node-name": NODE, **flags}
         settings = load(given)
-        self.state = NodeState(lay_out(settings, None))
+        self.state = NodeState(configured_node(settings, None))
         self.holders = Holders()
         self.configuration = Configuration(settings, given, self.state, self.holders)
 
@@ -271,7 +271,7 @@ def test_numbers_that_are_not_obvious_are_kept_for_the_next_agent(start: Start) 
     agent.set(nvidia_memory="60")
     assert (agent.folder / unit_record.FILE).exists()
     settings = agent.configuration.settings
-    again = lay_out(settings, None, unit_record.read(agent.folder, settings))
+    again = configured_node(settings, None, unit_record.read(agent.folder, settings))
     assert [r.devices.key for r in again.resources] == [
         r.devices.key for r in agent.state.node.resources
     ]
@@ -338,7 +338,7 @@ def test_a_file_is_read_when_nobody_writes_to_it_any_more(
 
 def test_without_a_file_there_is_nothing_to_follow() -> None:
     settings = load({"node-name": NODE, "ascend-cards": "0"})
-    state = NodeState(lay_out(settings, None))
+    state = NodeState(configured_node(settings, None))
     followed = Configuration(settings, {"node-name": NODE}, state, Holders())
 
     async def run() -> None:

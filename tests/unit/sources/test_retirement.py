@@ -6,10 +6,11 @@ import pytest
 
 from hami_mock.kubelet.pod_resources import PodResources
 from hami_mock.node.event_kinds import Kind
-from hami_mock.node.sizing import Past, lay_out
+from hami_mock.node.sizing import Past
 from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import load
 from hami_mock.sources import retirement
+from hami_mock.sources.configured import configured_node
 from hami_mock.sources.retirement import release_retired
 from tests.unit.builders import NODE, resource_named
 
@@ -19,7 +20,7 @@ FLAGS = {"node-name": NODE, "mlu-cards": "0", "iluvatar-cards": "0", "ascend-car
 
 def change(state: NodeState | None, memory: int) -> NodeState:
     devices = {r.name: r.devices for r in state.node.resources} if state else {}
-    node = lay_out(load({**FLAGS, "nvidia-memory": str(memory)}), None, Past(devices))
+    node = configured_node(load({**FLAGS, "nvidia-memory": str(memory)}), None, Past(devices))
     if state is None:
         return NodeState(node)
     state.change(node)

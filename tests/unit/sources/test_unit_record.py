@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hami_mock import agent
-from hami_mock.node.sizing import Node, Past, lay_out, release
+from hami_mock.node.sizing import Node, Past, release
 from hami_mock.settings.settings import Settings, load
 from hami_mock.sources import unit_record
+from hami_mock.sources.configured import configured_node
 from tests.unit.builders import NODE, config_file, resource_named
 
 GPUMEM = "nvidia.com/gpumem"
@@ -27,7 +28,7 @@ def settings_of(memory: int = 50, cards: int = 2, **flags: object) -> Settings:
 
 def changed(before: Node | None, settings: Settings) -> Node:
     devices = {r.name: r.devices for r in before.resources} if before else {}
-    return lay_out(settings, None, Past(devices))
+    return configured_node(settings, None, Past(devices))
 
 
 def grown() -> Node:
@@ -40,7 +41,7 @@ def keys(node: Node) -> dict[str, object]:
 
 
 def restarted(folder: Path, settings: Settings) -> Node:
-    return lay_out(settings, None, unit_record.read(folder, settings))
+    return configured_node(settings, None, unit_record.read(folder, settings))
 
 
 def test_without_a_file_there_is_no_past(tmp_path: Path) -> None:
@@ -52,7 +53,7 @@ def test_numbers_are_the_same_after_a_round_trip(tmp_path: Path) -> None:
     node = grown()
     unit_record.write(tmp_path, node)
     assert keys(restarted(tmp_path, settings_of(60))) == keys(node)
-    assert keys(lay_out(settings_of(60), None)) != keys(node)
+    assert keys(configured_node(settings_of(60), None)) != keys(node)
 
 
 def test_only_what_a_new_agent_would_not_choose_is_kept(tmp_path: Path) -> None:

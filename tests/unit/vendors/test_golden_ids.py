@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from hami_mock.node.sizing import Node, lay_out
+from hami_mock.node.sizing import Node
 from hami_mock.settings.settings import load
+from hami_mock.sources.configured import configured_node
 
 GOLDEN: dict[str, Any] = json.loads(
     Path(__file__).with_name("golden_ids.json").read_text(encoding="utf-8")
@@ -20,7 +21,7 @@ def node_with(prefix: str) -> Node:
     flags = {f"{each}-cards": "2" if each == prefix else "0" for each in GOLDEN}
     # Two of AMD's default model have more memory than a list has room for.
     flags |= {"node-name": "golden", "hami": "on", "amd-model": "MI210"}
-    return lay_out(load(flags), None)
+    return configured_node(load(flags), None)
 
 
 def ids_of(node: Node) -> dict[str, Any]:

@@ -7,9 +7,9 @@ from hami_mock import vendors
 from hami_mock.hami.errors import Malformed
 from hami_mock.hami.register import RegisteredDevice, decode
 from hami_mock.node.cards import Card
+from hami_mock.sources.annotated.found import Found
 from hami_mock.sources.annotated.hami_names import HamiNames
 from hami_mock.sources.annotated.node_object import NodeObject
-from hami_mock.sources.annotated.portion import Found, Portion
 from hami_mock.vendors.catalog import Model
 from hami_mock.vendors.hami_vendor import HamiVendor
 from hami_mock.vendors.vendor import Offer, Role, Vendor
@@ -47,7 +47,7 @@ class AnnotatedVendor:
         ]
 
     def read(self, found: Found) -> None:
-        """Add the vendor's cards and portions, or what is wrong, to what was found."""
+        """Add the vendor's cards and shares, or what is wrong, to what was found."""
         if not self.chips:
             self._miss(found)
         usable = [hami for hami in self.chips if self._is_served(hami, found)]
@@ -112,10 +112,7 @@ class AnnotatedVendor:
                 reason = f"{named.name}: left out: no card in {hami.node.register} has any"
                 found.reasons.append(reason)
                 continue
-            factor = self.names.memory_unit(offer, hami) if offer.role is Role.MEMORY else 1
-            found.portions.append(
-                Portion(named.name, named.source, offer, self.vendor, cards, amounts, factor)
-            )
+            found.add_share(named, offer, cards, amounts, self.names.memory_unit(offer, hami))
 
     def _amounts(self, offer: Offer, devices: _Devices) -> tuple[int, ...] | None:
         """Return how much of a resource each card has; None if HAMi doesn't use it here."""

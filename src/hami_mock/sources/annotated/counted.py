@@ -11,8 +11,8 @@ from hami_mock import vendors
 from hami_mock.node.cards import Card, card_uuid
 from hami_mock.settings.options import MOST_CARDS
 from hami_mock.settings.vendor_settings import VendorSettings
+from hami_mock.sources.annotated.found import Found
 from hami_mock.sources.annotated.node_object import NodeObject
-from hami_mock.sources.annotated.portion import Found, Portion
 from hami_mock.vendors import catalog
 from hami_mock.vendors.vendor import Role, Vendor
 
@@ -59,7 +59,7 @@ def sources(settings: VendorSettings) -> Iterator[tuple[Rule, str]]:
 
 
 def read(node: NodeObject, settings: VendorSettings, own: Collection[str], found: Found) -> None:
-    """Add a vendor's cards and its portion, or what is wrong, to what was found.
+    """Add a vendor's cards and its share, or what is wrong, to what was found.
 
     `own` are the resources that we register ourselves: they say nothing about cards.
     """
@@ -94,12 +94,6 @@ def _add(
     cards: tuple[Card, ...], settings: VendorSettings, rule: Rule, each: int, found: Found
 ) -> None:
     offer = next(offer for offer in rule.vendor.offers if offer.role is rule.role)
-    named = settings.names[rule.role]
-    factor: int | None = 1
-    if rule.role is Role.MEMORY and settings.memory_factor != 1:
-        factor = settings.memory_factor and settings.memory_factor * offer.memory_unit
+    factor = settings.memory_factor and settings.memory_factor * offer.memory_unit
     found.cards += cards
-    amounts = (each,) * len(cards)
-    found.portions.append(
-        Portion(named.name, named.source, offer, rule.vendor, cards, amounts, factor)
-    )
+    found.add_share(settings.names[rule.role], offer, cards, (each,) * len(cards), factor)

@@ -5,15 +5,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hami_mock.kubelet.limits import Version, parse_version
-from hami_mock.node.sizing import Node, Past
+from hami_mock.node.sizing import Node, Past, size
 from hami_mock.settings.hami_config.device_config import DeviceConfig
 from hami_mock.settings.settings import Settings
 from hami_mock.sources.annotated import counted
 from hami_mock.sources.annotated.annotations import SOFT_SLICING, AnnotatedVendor
+from hami_mock.sources.annotated.found import Found
 from hami_mock.sources.annotated.hami_names import HamiNames
 from hami_mock.sources.annotated.node_object import NodeObject, part, text
-from hami_mock.sources.annotated.offering import offer
-from hami_mock.sources.annotated.portion import Found
 
 
 @dataclass(frozen=True)
@@ -61,17 +60,18 @@ def derive(
         if not annotated.chips:
             counted.read(node, vendor, before.offered, found)
     version = settings.kubelet_version or _version(document)
-    resources, left_out = offer(found.portions, before.past, version)
+    resources, left_out = size(found.shares, version, before.past)
     gone = [
         f"{register}: the annotation is gone, and with it what was derived from its cards"
         for register in sorted(before.registers)
         if register not in node.annotations
     ]
-    reasons = [*gone, *found.reasons, *left_out]
+    unfit = [f"{name}: left out: {reason}" for name, reason in left_out]
+    reasons = [*gone, *found.reasons, *unfit]
     if not found.cards and not reasons:
         reasons = [_nothing(settings)]
     return Derived(
-        Node(settings.node_name, tuple(found.cards), tuple(resources)),
+        Node(settings.node_name, tuple(found.cards), resources),
         found.ill,
         tuple(dict.fromkeys(reasons)),
         frozenset(found.registers),

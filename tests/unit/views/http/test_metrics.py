@@ -9,8 +9,8 @@ from hami_mock import __version__
 from hami_mock.agent import Agent
 from hami_mock.errors import StartError
 from hami_mock.faults.actions import Action, perform
-from hami_mock.node.sizing import lay_out
 from hami_mock.settings.settings import load
+from hami_mock.sources.configured import configured_node
 from hami_mock.views.deviceplugin.counters import BUCKETS, Histogram
 from hami_mock.views.deviceplugin.lifecycle import Phase
 from hami_mock.views.http.metrics import CONTENT_TYPE, NodeCollector, render
@@ -22,7 +22,7 @@ Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 def make_agent(folder: Path) -> Agent:
     settings = load({"socket-dir": str(folder), "node-name": NODE})
-    return Agent(settings, lay_out(settings, None))
+    return Agent(settings, configured_node(settings, None))
 
 
 def samples(agent: Agent) -> Samples:

@@ -1,25 +1,10 @@
-from hypothesis import given
-from hypothesis import strategies as st
-
 from hami_mock.node.sizing import Past
 from hami_mock.node.unit_devices import UnitDevices
 from hami_mock.sources.annotated.derive import Before
-from hami_mock.sources.annotated.offering import shares
 from tests.unit.sources.annotated.nodes import card, cards, derived, node, numbers
 from tests.unit.sources.annotated.test_counted import MLU
 
 MEMORY = "nvidia.com/gpumem"
-
-
-@given(st.lists(st.integers(0, 10**6), max_size=8), st.integers(1, 1000))
-def test_shares_are_the_whole_and_each_is_almost_the_cards_own(
-    amounts: list[int], factor: int
-) -> None:
-    found = shares(amounts, factor)
-    assert sum(found) == sum(amounts) // factor
-    assert all(
-        0 <= share - amount // factor <= 1 for share, amount in zip(found, amounts, strict=True)
-    )
 
 
 def past_of(full: dict[str, str], held: set[str] | None) -> Before:

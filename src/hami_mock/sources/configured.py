@@ -1,0 +1,88 @@
+"""Cards from the settings."""
+
+from collections.abc import Iterator
+
+from hami_mock.cluster import api
+from hami_mock.errors import UsageError
+from hami_mock.kubelet.limits import Version
+from hami_mock.node.cards import Card, make_cards
+from hami_mock.node.sizing import Node, Past, Share, size
+from hami_mock.settings.settings import Settings, VendorSettings
+from hami_mock.vendors import Offer, Role
+
+_NO_PAST = Past()
+_OPTIONS = {Role.SLOTS: "split", Role.MEMORY: "memory-scaling"}
+
+
+def configured_node(settings: Settings, version: Version | None, past: Past = _NO_PAST) -> Node:
+    """Return the node that the settings make, for a kubelet of some version.
+
+    Raises UsageError for each resource whose list the kubelet wouldn't accept, or that leaves a
+    card without a device.
+    """
+    cards = [
+        (vendor, make_cards(settings.node_name, vendor.vendor, vendor.groups))
+        for vendor in settings.vendors
+    ]
+    shares = [share for vendor, own in cards for share in _shares(vendor, own)]
+    resources, left_out = size(shares, version, past)
+    if left_out:
+        raise UsageError([f"{name}: {reason}" for name, reason in left_out])
+    return Node(settings.node_name, tuple(card for _, own in cards for card in own), resources)
+
+
+async def plan(settings: Settings, past: Past = _NO_PAST) -> tuple[Node, Version | None]:
+    """Return what the node will offer, and the kubelet's version if it could be learnt.
+
+    The API server is asked only if the answer decides something: `auto` without a version given.
+    """
+    version = settings.kubelet_version
+    is_needed = any(vendor.memory_factor is None for vendor in settings.vendors)
+    if version is None and is_needed and api.is_configured():
+        version = await api.kubelet_version(settings.node_name)
+    return configured_node(settings, version, past), version
+
+
+def _shares(settings: VendorSettings, cards: tuple[Card, ...]) -> Iterator[Share]:
+    key = settings.vendor.key
+    for offer in settings.offers if cards else ():
+        named = settings.names[offer.role]
+        # Percentages are never too many: the most cards there can be have 12,800 of them.
+        option = _OPTIONS.get(offer.role, "core-scaling")
+        is_memory = offer.role is Role.MEMORY
+        factor = f"--{key}-memory-factor"
+        yield Share(
+            name=named.name,
+            source=named.source,
+            offer=offer,
+            vendor=settings.vendor,
+            cards=cards,
+            amounts=tuple(_amount(settings, offer, card) for card in cards),
+            factor=_factor(settings, offer),
+            if_many=factor if is_memory else f"lower --{key}-{option} or --{key}-cards",
+            if_few=(f"lower {factor} or " if is_memory else "") + f"raise --{key}-{option}",
+            hami=settings.hami if offer.role is Role.SLOTS else None,
+        )
+
+
+def _factor(settings: VendorSettings, offer: Offer) -> int | None:
+    if offer.role is not Role.MEMORY:
+        return 1
+    return settings.memory_factor and settings.memory_factor * offer.memory_unit
+
+
+def _amount(settings: VendorSettings, offer: Offer, card: Card) -> int:
+    match offer.role:
+        case Role.SLOTS:
+            return settings.split
+        case Role.MEMORY:
+            return _scaled(card.memory, settings.memory_scaling)
+        case Role.CORES:
+            return _scaled(offer.per_card or card.model.cores, settings.core_scaling)
+        case Role.PERCENTAGE:
+            return 100
+
+
+def _scaled(amount: int, scaling: float) -> int:
+    # 100 x 1.15 is 114.99999999999999 in floating point; nobody means 114.
+    return int(round(amount * scaling, 6))
