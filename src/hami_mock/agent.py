@@ -44,11 +44,12 @@ class Agent:
         node: Node,
         flags: Mapping[str, str] | None = None,
         kubernetes: "Kubernetes | None" = None,
+        directory: SocketDirectory | None = None,
     ) -> None:
         """Make an agent; `kubernetes` if the settings need the cluster."""
         self.settings = settings
         self.state = NodeState(node, ignored_xids=settings.ignored_xids)
-        self.directory = SocketDirectory(settings.socket_dir)
+        self.directory = directory or SocketDirectory(settings.socket_dir)
         self.pod_resources = PodResources(settings.pod_resources_socket)
         self.configuration = Configuration(settings, flags or {}, self.state, self.pod_resources)
         self.stage = Stage(self.state)
@@ -58,10 +59,15 @@ class Agent:
         self.plugins = self._plugins.all
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Run until cancelled. Raises StartError if the HTTP address can't be had."""
+        """Run until cancelled.
+
+        Raises StartError if another agent has the socket folder, or the HTTP address can't be had.
+        """
+        self.directory.claim()
         for name in self.directory.remove_stale_sockets():
             _log.info("removed the socket of an agent that is gone: %s", name)
         async with AsyncExitStack() as stack:
+            stack.callback(self.directory.release)
             if self.settings.http_listen:
                 writes = self._in_cluster.writes if self._in_cluster else None
                 routes = agent_routes(self.state, self.plugins, self.configuration, writes)
@@ -126,6 +132,9 @@ class Agent:
 async def run(settings: Settings, flags: Mapping[str, str]) -> None:
     """Run the agent until SIGTERM or SIGINT; at SIGHUP it reads its configuration again."""
     scenario = _scenario(settings)
+    # Before anything is written there.
+    directory = SocketDirectory(settings.socket_dir)
+    directory.claim()
     node, version = await _plan_at_start(settings)
     _announce(settings, node, version)
     async with AsyncExitStack() as stack:
@@ -134,7 +143,7 @@ async def run(settings: Settings, flags: Mapping[str, str]) -> None:
             from hami_mock.cluster.kubernetes import Kubernetes
 
             kubernetes = await stack.enter_async_context(Kubernetes())
-        await _run_until_signal(Agent(settings, node, flags, kubernetes), scenario)
+        await _run_until_signal(Agent(settings, node, flags, kubernetes, directory), scenario)
 
 
 async def _run_until_signal(agent: Agent, scenario: "Scenario | None") -> None:

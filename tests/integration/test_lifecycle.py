@@ -1,14 +1,16 @@
 """Registration, and all the ways in which it ends: over real sockets, with grpcio's kubelet."""
 
+import json
 import shutil
 import signal
+import socket
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from tests.defaults import DEFAULT_COUNTS
-from tests.integration.agents import ONLY_NVIDIA, agent_process
+from tests.integration.agents import ONLY_NVIDIA, agent_process, get, run_cli
 from tests.integration.grpcio_kubelet import GrpcioKubelet
 
 ALL = set(DEFAULT_COUNTS)
@@ -95,7 +97,9 @@ def test_survives_a_folder_that_is_replaced(kubelet: GrpcioKubelet) -> None:
     with agent_process(kubelet.folder, *ONLY_NVIDIA):
         kubelet.wait_for_lists(NVIDIA)
         kubelet.kill()
-        shutil.rmtree(kubelet.folder)
+        # The agent removes its sockets at the same time.
+        while kubelet.folder.exists():
+            shutil.rmtree(kubelet.folder, ignore_errors=True)
         kubelet.folder.mkdir()
         kubelet.start()
         kubelet.wait_for_lists(NVIDIA, registrations=2)
@@ -132,16 +136,40 @@ def test_a_taken_over_resource_registers_again_and_leaves_the_others_alone(
         assert len(kubelet.registrations) == len(NVIDIA) + 1
 
 
-def test_a_second_agent_leaves_the_first_ones_sockets_alone(kubelet: GrpcioKubelet) -> None:
-    with agent_process(kubelet.folder, *ONLY_NVIDIA):
+def test_a_second_agent_on_the_folder_is_refused(kubelet: GrpcioKubelet) -> None:
+    with agent_process(kubelet.folder, *ONLY_NVIDIA) as first:
         kubelet.wait_for_lists(NVIDIA)
-        first = sockets(kubelet.folder)
-        other = ("--nvidia-cards=0", "--iluvatar-cards=0", "--ascend-cards=0")
-        with agent_process(kubelet.folder, *other) as second:
-            kubelet.wait_for_lists({"cambricon.com/vmlu"})
-            assert set(first) < set(sockets(kubelet.folder))
-            assert second.stop() == 0
-        assert sockets(kubelet.folder) == first
+        # A kubelet that starts empties its folder; that lets nobody else in.
+        kubelet.restart()
+        kubelet.wait_for_lists(NVIDIA, registrations=2)
+        before = sockets(kubelet.folder)
+        second = run_cli("run", f"--socket-dir={kubelet.folder}", "--http-listen=")
+        assert second.returncode == 1
+        assert second.stderr == (
+            f"hami-mock: --socket-dir: another hami-mock (process {first.process.pid}) serves "
+            f"'{kubelet.folder}': stop it, or choose another folder\n"
+        )
+        assert sockets(kubelet.folder) == before
+        kubelet.plugin("nvidia.com/gpu").allocate(sorted(kubelet.devices("nvidia.com/gpu"))[:1])
+
+
+def test_an_agent_that_knows_no_lock_makes_the_other_one_unready(kubelet: GrpcioKubelet) -> None:
+    with agent_process(kubelet.folder, *ONLY_NVIDIA, http="127.0.0.1:0") as agent:
+        url = f"http://{agent.wait_for_log('HTTP at').split('HTTP at ')[1].strip()}/readyz"
+        kubelet.wait_until(lambda: get(url)[0] == 200, "readiness")
+        other = kubelet.folder / "hami-mock-other.sock"
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(other))
+            listener.listen()
+            kubelet.wait_until(lambda: get(url)[0] == 503, "readiness to go")
+            resources = json.loads(get(url)[1])["resources"]
+            assert all(resources[name]["phase"] == "failed" for name in NVIDIA)
+            assert (
+                "another hami-mock (hami-mock-other.sock)" in resources["nvidia.com/gpu"]["reason"]
+            )
+        other.unlink()
+        kubelet.wait_for_lists(NVIDIA, registrations=2)
+        kubelet.wait_until(lambda: get(url)[0] == 200, "readiness to come back")
 
 
 def test_the_sockets_of_a_killed_agent_are_removed(kubelet: GrpcioKubelet) -> None:

@@ -11,7 +11,7 @@ from anyio.abc import TaskStatus
 from grpclib.client import Channel
 from grpclib.exceptions import GRPCError, StreamTerminatedError
 
-from hami_mock.errors import KubeletAbsent, KubeletError, Refused
+from hami_mock.errors import HamiMockError, KubeletAbsent, Refused
 from hami_mock.kit.concurrency import Backoff, first_of
 from hami_mock.kit.folder_watch import Identity, identity
 from hami_mock.kubelet._proto.v1beta1 import RegisterRequest, RegistrationStub
@@ -84,7 +84,7 @@ class PluginLifecycle:
                 kubelet = await self._find_kubelet()
                 try:
                     ended = await self._serve_and_register(kubelet)
-                except (KubeletError, OSError) as error:
+                except (HamiMockError, OSError) as error:
                     self._set(Phase.FAILED, str(error))
                     self.counters.registration_errors += 1
                     await self._pause(kubelet)
@@ -113,6 +113,8 @@ class PluginLifecycle:
         waits = [lambda: self._directory.wait_until(lambda: not self._is_current(kubelet))]
         if self._has(REFUSED):
             waits.append(lambda: self._state.wait_until(lambda: not self._has(REFUSED)))
+        if self._directory.stranger():
+            waits.append(lambda: self._directory.wait_until(lambda: not self._directory.stranger()))
         with anyio.move_on_after(self._backoff.next()):
             await first_of(*waits)
             self._backoff.reset()
@@ -126,13 +128,21 @@ class PluginLifecycle:
     async def _serve_and_register(self, kubelet: Identity) -> str:
         """Serve, register and be watched; return why that is over, once it is.
 
-        Raises KubeletError if the kubelet didn't take it for long, OSError if we can't serve.
+        Raises KubeletError if the kubelet didn't take it for long, StartError if another agent has
+        the folder, OSError if we can't serve.
         """
+        # The folder may have come, or come anew, since the agent started.
+        self._directory.claim()
         if self._has(REFUSED):
             raise Refused("registration refused on command")
-        # A fresh name each time: the kubelet may still hold a connection to the last one.
-        path = self._directory.path / socket_name(self.resource.name)
         service = DevicePluginService(self.resource, self._state, self.counters, self._assigner)
+        # A fresh name each time: the kubelet may still hold a connection to the last one.
+        with self._directory.own_socket(socket_name(self.resource.name)) as path:
+            return await self._serve_and_register_at(path, service, kubelet)
+
+    async def _serve_and_register_at(
+        self, path: Path, service: DevicePluginService, kubelet: Identity
+    ) -> str:
         async with serve(service, path, service.end_streams):
             await register(self._directory.kubelet_socket, path.name, self.resource.name)
             self.counters.registrations += 1
@@ -144,6 +154,7 @@ class PluginLifecycle:
             since = anyio.current_time()
             self._set(Phase.WATCHED, "")
             over = await self._until_over(kubelet, path, service)
+        self._directory.claim()
         if over is not _LIST_ENDED or anyio.current_time() - since > _STEADY_SECONDS:
             self._backoff.reset()
             return over
@@ -153,7 +164,8 @@ class PluginLifecycle:
         """Wait until the registration is worth nothing any more, and return why."""
 
         def lost_sockets() -> bool:
-            return identity(path) is None or not self._is_current(kubelet)
+            gone = identity(path) is None or not self._is_current(kubelet)
+            return gone or self._directory.stranger() is not None
 
         await first_of(
             service.abandoned.wait,

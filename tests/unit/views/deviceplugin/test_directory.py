@@ -1,24 +1,66 @@
 """The socket folder, as far as no running agent is needed."""
 
+import os
 import socket
 from pathlib import Path
 
 import anyio
 import pytest
 
-from hami_mock.errors import StartError
+from hami_mock.errors import StartError, UsageError
+from hami_mock.kit.folder_lock import FolderLock
 from hami_mock.kit.folder_watch import identity
-from hami_mock.views.deviceplugin import directory
 from hami_mock.views.deviceplugin.directory import SocketDirectory
 
 
 def test_a_folder_that_can_not_be_read_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(path: Path) -> None:
+    def refuse(*_: object) -> int:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(directory, "identity", refuse)
+    monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(StartError, match="--socket-dir: '/' can't be read: Permission denied"):
-        SocketDirectory("/").remove_stale_sockets()
+        SocketDirectory("/").claim()
+
+
+def test_a_file_in_place_of_the_folder_is_a_wrong_input(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match=r"--socket-dir: '.*/file' is no folder"):
+        SocketDirectory(str(tmp_path / "file")).claim()
+
+
+def test_one_agent_alone_has_the_folder(socket_folder: Path) -> None:
+    first, second = SocketDirectory(str(socket_folder)), SocketDirectory(str(socket_folder))
+    first.claim()
+    first.claim()
+    with pytest.raises(StartError, match=rf"another hami-mock \(process {os.getpid()}\) serves"):
+        second.claim()
+    first.release()
+    second.claim()
+    second.release()
+
+
+def test_a_folder_that_comes_later_is_claimed_then(socket_folder: Path) -> None:
+    path = socket_folder / "plugins"
+    first, second = SocketDirectory(str(path)), SocketDirectory(str(path))
+    first.claim()
+    for _ in ("it comes", "it is made again"):
+        path.mkdir()
+        first.claim()
+        with pytest.raises(StartError):
+            second.claim()
+        path.rmdir()
+    first.release()
+
+
+def test_the_owner_of_the_lock_may_not_be_seen(
+    socket_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = SocketDirectory(str(socket_folder)), SocketDirectory(str(socket_folder))
+    first.claim()
+    monkeypatch.setattr(FolderLock, "owner", lambda lock: None)
+    with pytest.raises(StartError, match="another hami-mock serves"):
+        second.claim()
+    first.release()
 
 
 def test_only_sockets_that_nobody_listens_on_are_stale(socket_folder: Path) -> None:
