@@ -52,10 +52,11 @@ e2e-all: $(READY) ## the same on Kubernetes 1.35 and 1.36
 e2e-prepare: $(READY) ## compile now what e2e-all needs, once; takes minutes
 	@$(BIN)/python -m tests.e2e.harness prepare --kubernetes all
 
-lint: $(READY) ## check style, types and generated code
+lint: $(READY) ## check style, types, who imports whom, and generated code
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo --no-cache
 	@$(BIN)/python tools/generate.py --check
 
 format: $(READY) ## put the code into its usual form
