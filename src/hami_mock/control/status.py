@@ -7,7 +7,6 @@ from typing import Any
 from hami_mock import __version__
 from hami_mock.kubelet.pod_resources import Holder
 from hami_mock.node.cards import Card
-from hami_mock.node.resources import Resource
 from hami_mock.node.state import NodeState
 from hami_mock.views.deviceplugin.lifecycle import Phase, PluginLifecycle
 
@@ -30,19 +29,6 @@ def status(
     }
 
 
-def health_counts(resource: Resource, state: NodeState) -> dict[str, int]:
-    """Return how many devices are healthy, unhealthy, lost or retired."""
-    counts = resource.devices.counts
-    lost = sum(counts.get(uuid, 0) for uuid in state.lost)
-    unhealthy = sum(counts.get(uuid, 0) for uuid in state.unhealthy - state.lost)
-    return {
-        "healthy": resource.count - lost - unhealthy,
-        "unhealthy": unhealthy,
-        "lost": lost,
-        "retired": sum(resource.devices.retired.values()),
-    }
-
-
 def _resource(
     plugin: PluginLifecycle, state: NodeState, holders: Sequence[Holder] | None
 ) -> dict[str, Any]:
@@ -57,24 +43,23 @@ def _resource(
         "phase": plugin.phase,
         "reason": plugin.reason,
         "count": resource.count,
-        **health_counts(resource, state),
+        **state.device_health(resource),
         "held": held,
         "faults": faults,
     }
 
 
 def _card(card: Card, state: NodeState, holdings: Sequence[Holding]) -> dict[str, Any]:
-    uuid = card.uuid
-    health = "lost" if uuid in state.lost else "unhealthy" if uuid in state.unhealthy else "healthy"
+    uuid, health = card.uuid, state.health(card)
     return {
         "name": card.name,
         "uuid": uuid,
         "model": card.model.name,
         "memory": card.memory,
         "numa": card.numa,
-        "health": health,
-        "degraded": uuid in state.degraded,
-        "reasons": [fault.text for fault in state.faults_of(uuid)],
+        "health": health.health,
+        "degraded": health.is_degraded,
+        "reasons": list(health.reasons),
         "xids": {str(xid): n for (of, xid), n in state.xids.items() if of == uuid},
         "holders": list(holdings),
     }

@@ -4,21 +4,20 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Set
 from dataclasses import replace
 
-import anyio
-
 from hami_mock.kit.broadcast import Broadcast
 from hami_mock.node.cards import Card
 from hami_mock.node.event_kinds import Kind
 from hami_mock.node.events import EventLog
 from hami_mock.node.fault import Call, Fault, FaultKind
 from hami_mock.node.fault_kinds import DEGRADED, LOST, UNHEALTHY
+from hami_mock.node.health import CardHealth, Health
 from hami_mock.node.resources import Resource
 from hami_mock.node.sizing import Node
 from hami_mock.node.xid import APPLICATION_ERRORS, describe
 
 
 class NodeState:
-    """The node and what is wrong with it. Whoever shows a part of it waits for `next_change`.
+    """The node and what is wrong with it. Whoever shows a part of it waits for `changes`.
 
     A card is unhealthy, lost or degraded for as long as any fault says so: faults may overlap, and
     the end of one doesn't mend what another broke.
@@ -38,7 +37,7 @@ class NodeState:
         """How often each card had each Xid, by the card's UUID."""
         self.drops: Counter[str] = Counter()
         """How often each resource's list streams were dropped on command."""
-        self._changes = Broadcast()
+        self.changes = Broadcast()
         self._look()
 
     def strike(self, *faults: Fault) -> None:
@@ -103,6 +102,25 @@ class NodeState:
         now = self.resources.get(resource.name)
         return now is not None and now.offer == resource.offer
 
+    def health(self, card: Card) -> CardHealth:
+        """Return how a card is; one that is lost and unhealthy is lost."""
+        uuid = card.uuid
+        health = Health.UNHEALTHY if uuid in self.unhealthy else Health.HEALTHY
+        return CardHealth(
+            Health.LOST if uuid in self.lost else health,
+            is_degraded=uuid in self.degraded,
+            reasons=tuple(fault.text for fault in self.faults_of(uuid)),
+        )
+
+    def device_health(self, resource: Resource) -> dict[str, int]:
+        """Return how many devices of a resource are healthy, unhealthy, lost or retired."""
+        counts = resource.devices.counts
+        found = dict.fromkeys([*map(str, Health), "retired"], 0)
+        for card in resource.cards:
+            found[self.health(card).health] += counts[card.uuid]
+        found["retired"] = sum(resource.devices.retired.values())
+        return found
+
     def has(self, target: str, kind: FaultKind) -> bool:
         """Tell whether a card or a resource has a fault of that kind."""
         return any(f.kind is kind and target in f.targets for f in self.faults)
@@ -111,16 +129,9 @@ class NodeState:
         """Return the faults of a card or a resource, on one call or on none."""
         return [f for f in self.faults if target in f.targets and f.call is call]
 
-    def next_change(self) -> anyio.Event:
-        """Return an event that is set at the next change.
-
-        Take it before looking at the state, so that no change falls between look and wait.
-        """
-        return self._changes.next()
-
     async def wait_until(self, condition: Callable[[], bool]) -> None:
         """Wait until a condition on the state holds."""
-        await self._changes.wait_until(condition)
+        await self.changes.wait_until(condition)
 
     def _tell_end(self, fault: Fault, target: str) -> None:
         still = [f.text for f in self.faults if f.kind is fault.kind and target in f.targets]
@@ -148,4 +159,4 @@ class NodeState:
 
     def _tell(self) -> None:
         self._look()
-        self._changes.send()
+        self.changes.send()

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from hami_mock.control.status import health_counts, status
+from hami_mock.control.status import status
 from hami_mock.faults.actions import Action, perform
 from hami_mock.kubelet.pod_resources import Holder
 from hami_mock.node.fault import Call
@@ -89,7 +89,7 @@ def test_it_is_ready_when_every_resource_is_watched(
 
 def test_devices_are_counted_by_what_became_of_their_cards(state: NodeState) -> None:
     do(state, "fail", "nvidia/0")
-    assert health_counts(resource_named(state.node, GPUMEM), state) == {
+    assert state.device_health(resource_named(state.node, GPUMEM)) == {
         "healthy": 10,
         "unhealthy": 10,
         "lost": 0,
@@ -97,7 +97,7 @@ def test_devices_are_counted_by_what_became_of_their_cards(state: NodeState) -> 
     }
     # A card that is both is lost: the kubelet doesn't see it at all.
     do(state, "lose", "nvidia/0")
-    assert health_counts(resource_named(state.node, GPUMEM), state) == {
+    assert state.device_health(resource_named(state.node, GPUMEM)) == {
         "healthy": 10,
         "unhealthy": 0,
         "lost": 10,
@@ -108,7 +108,7 @@ def test_devices_are_counted_by_what_became_of_their_cards(state: NodeState) -> 
 def test_retired_devices_are_counted_apart(state: NodeState) -> None:
     shrink(state)
     do(state, "fail", "nvidia/0")
-    assert health_counts(resource_named(state.node, GPUMEM), state) == {
+    assert state.device_health(resource_named(state.node, GPUMEM)) == {
         "healthy": 0,
         "unhealthy": 7,
         "lost": 0,

@@ -83,7 +83,7 @@ def test_when_cancelled_all_is_undone_at_once() -> None:
             await anyio.wait_all_tasks_blocked()
             assert len(state.faults) == 4 * 2 + 2
             assert player.status.done is False
-            change = state.next_change()
+            change = state.changes.next()
             tasks.cancel_scope.cancel()
         assert state.faults == ()
         assert change.is_set()

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from hami_mock.node.event_kinds import Kind
 from hami_mock.node.fault import Fault, FaultKind
 from hami_mock.node.fault_kinds import DEGRADED, DOWN, LOST, UNHEALTHY
+from hami_mock.node.health import CardHealth
 from hami_mock.node.state import NodeState
 from tests.unit.builders import laid_out
 
@@ -26,7 +27,7 @@ def kinds(state: NodeState) -> list[Kind]:
 
 def test_all_cards_are_well_at_first() -> None:
     state, first, second = make_state()
-    assert not state.unhealthy | state.lost | state.degraded
+    assert all(state.health(card) == CardHealth() for card in state.node.cards)
     assert state.faults == ()
     assert set(state.cards) == {first, second}
 
@@ -82,11 +83,11 @@ def test_lift_from_ends_a_fault_for_some_of_its_targets() -> None:
 def test_a_change_is_told_to_who_waits() -> None:
     async def scenario() -> None:
         state, first, _ = make_state()
-        before = state.next_change()
+        before = state.changes.next()
         assert not before.is_set()
         state.strike(fault(first))
         assert before.is_set()
-        assert not state.next_change().is_set()
+        assert not state.changes.next().is_set()
 
     anyio.run(scenario)
 

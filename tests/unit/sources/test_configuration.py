@@ -90,7 +90,7 @@ def rejected(act: Callable[[], object]) -> str:
 
 def test_a_file_that_changed_is_applied_as_one_step(start: Start) -> None:
     agent = start()
-    told = agent.state.next_change()
+    told = agent.state.changes.next()
     agent.write("nvidia-memory: 60")
     assert agent.reload() == [
         "nvidia/0: V100-SXM2-32GB 50 MiB → V100-SXM2-32GB 60 MiB",

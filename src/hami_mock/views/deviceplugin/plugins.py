@@ -31,7 +31,7 @@ class Plugins:
                 await tasks.start(self._run, plugin)
             task_status.started()
             while True:
-                change = self._state.next_change()
+                change = self._state.changes.next()
                 await self._follow(tasks)
                 await change.wait()
 

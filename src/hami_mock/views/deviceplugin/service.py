@@ -168,7 +168,7 @@ class DevicePluginService(DevicePluginBase):
         try:
             sent: object = None
             while not self._ending.is_set():
-                change = self._state.next_change()
+                change = self._state.changes.next()
                 if self._drops != drops:
                     self.dropped = True
                     raise GRPCError(Status.UNAVAILABLE, "the list was dropped on command")

@@ -99,7 +99,7 @@ def _card(device_id: str, resource: Resource, side: HamiSide, state: NodeState) 
             card = present[int(number)]
     if card is None:
         raise UnknownDevice(resource.name, device_id)
-    if card.uuid in state.unhealthy | state.lost:
+    if not state.health(card).is_usable:
         raise UnhealthyDevice(resource.name, device_id, card.uuid)
     return card
 

@@ -72,7 +72,7 @@ class Registrar:
 
     async def _keep_up(self) -> None:
         """Write what has to be written, then wait for a reason to look again."""
-        state_changed = self._state.next_change()
+        state_changed = self._state.changes.next()
         wanted = registration(self._state)
         self._ours |= wanted.annotations.keys()
         self._ours |= {key for key, style in wanted.handshakes.items() if style}

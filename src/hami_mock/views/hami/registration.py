@@ -46,7 +46,7 @@ def registration(state: NodeState) -> Registration:
         devices = [
             device
             for card in cards
-            if (device := _device(card, side, healthy=card.uuid not in state.unhealthy))
+            if (device := _device(card, side, healthy=state.health(card).is_usable))
         ]
         where = side.vendor.node
         if not devices or where.encoding is None or where.register in annotations:

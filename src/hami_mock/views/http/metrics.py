@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from hami_mock import __version__
-from hami_mock.control.status import health_counts
 from hami_mock.node.fault_kinds import fault_kinds
 from hami_mock.node.state import NodeState
 from hami_mock.sources.configuration import Configuration
@@ -81,7 +80,7 @@ class NodeCollector:
             "hami_mock_devices", "Devices by health.", labels=["resource", "health"]
         )
         for plugin in self._plugins:
-            for health, count in health_counts(plugin.resource, self._state).items():
+            for health, count in self._state.device_health(plugin.resource).items():
                 family.add_metric([plugin.resource.name, health], count)
         return family
 
@@ -97,9 +96,9 @@ class NodeCollector:
         )
         for card in self._state.node.cards:
             values = [card.name, card.uuid, card.model.name]
-            is_out = card.uuid in self._state.unhealthy | self._state.lost
-            healthy.add_metric(values, not is_out)
-            degraded.add_metric(values, card.uuid in self._state.degraded)
+            health = self._state.health(card)
+            healthy.add_metric(values, health.is_usable)
+            degraded.add_metric(values, health.is_degraded)
         yield healthy
         yield degraded
 

@@ -34,7 +34,7 @@ class Rig:
                 yield document
 
     async def say(self, document: Mapping[str, Any]) -> None:
-        change = self.state.next_change()
+        change = self.state.changes.next()
         await self._send.send(document)
         await anyio.wait_all_tasks_blocked()
         self.changes += change.is_set()
