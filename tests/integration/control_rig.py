@@ -58,8 +58,8 @@ class FakeAgent:
     async def stop_scenario(self) -> dict[str, Any]:
         if self.scenario is None:
             raise UsageError("no scenario plays")
-        stopped, self.scenario = self.scenario, None
-        return stopped
+        self.scenario |= {"ending": "stopped", "next": ""}
+        return self.scenario
 
 
 class Served:

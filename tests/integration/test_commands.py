@@ -93,6 +93,23 @@ def test_the_demo_is_colourful_in_a_terminal() -> None:
     assert "█" in output.decode()
 
 
+def test_a_scenario_that_cannot_happen_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "drill.yaml"
+    file.write_text("steps: [{fail: nvidia/2, for: 1m}, {fail: mlu, xid: 79, for: 1m}]")
+    done = run_cli("scenario", "check", str(file))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines() == [
+        f"hami-mock: {file}: steps[0].fail: there is no card 'nvidia/2' here: there are nvidia/0, "
+        "nvidia/1, mlu/0, mlu/1, iluvatar/0, iluvatar/1, ascend/0, ascend/1",
+        f"hami-mock: {file}: steps[1].xid: 79 is not allowed: only cards of NVIDIA have Xids, not "
+        "mlu/0, mlu/1: give a reason instead",
+    ]
+    done = run_cli("scenario", "check", str(file), "--nvidia-cards=3", "--mlu-cards=0")
+    assert done.returncode == 2
+    file.write_text("steps: [{fail: nvidia/2, xid: 79, for: 1m}]")
+    assert run_cli("scenario", "check", str(file), "--nvidia-cards=3").returncode == 0
+
+
 def test_plan_says_what_run_would_register() -> None:
     done = run_cli("plan", "-o", "json")
     rows = json.loads(done.stdout)

@@ -6,8 +6,10 @@ from pathlib import Path
 import anyio
 import pytest
 
+from hami_mock.control.protocol import Request
 from hami_mock.errors import StartError, UsageError
 from hami_mock.node.event_kinds import Kind
+from hami_mock.node.events import EventLog
 from hami_mock.node.fault import Call, FaultKind
 from hami_mock.node.fault_kinds import BROKEN, DEGRADED, DOWN, HUNG, LOST, REFUSED, SLOW, UNHEALTHY
 from hami_mock.settings.settings import load
@@ -158,14 +160,14 @@ async def test_the_answer_says_what_was_done_for_programs_too(
     [
         ("fail nvidia/7 mlu/x", "no card 'nvidia/7' here: there are nvidia/0, nvidia/1, mlu/0"),
         ("fail nvidia/7 mlu/x", "no card 'mlu/x' here"),
-        ("fail mlu/0 --xid 79", "mlu/0: only cards of NVIDIA have Xids"),
+        ("fail mlu/0 --xid 79", "only cards of NVIDIA have Xids, not mlu/0: give a reason"),
         ("fail --xid 0", "argument --xid: '0' is not allowed: it must be a whole number from 1 to"),
         ("down nvidia/0", "no resource 'nvidia/0' here: there are nvidia.com/gpu,"),
         ("clear x", "no card and no resource 'x' here"),
         ("fail all --for 30d", "argument --for: '30d' is not allowed: it must be a time"),
         ("delay allocate 0s", "argument DURATION: '0s' is not allowed"),
-        ("events --since -1", "since: -1 is not allowed"),
-        ("events -f --since -1", "since: -1 is not allowed"),
+        ("events --since=-1", "'-1' is not allowed: it must be a time such as"),
+        ("events -f --since=-1", "'-1' is not allowed: it must be a time such as"),
         ("set x=1", "one: wrong\ntwo: wrong"),
         ("scenario stop", "no scenario plays"),
     ],
@@ -272,10 +274,12 @@ async def test_a_scenario_is_played_and_stopped(
         await served.ctl("scenario", "play", str(file), "--seed", "7")
         await served.ctl("scenario", "status")
         await served.ctl("scenario", "stop")
+        await served.ctl("scenario", "status")
     assert served.agent.noted == [("steps: []", "drill.yaml", 7)]
     playing = "scenario drill.yaml: seed 7, 0s\nnext: fail all\n"
     assert capsys.readouterr().out == (
-        f"no scenario plays\n{playing}{playing}scenario drill.yaml: stopped after 0s\n"
+        f"no scenario plays\n{playing}{playing}"
+        + "scenario drill.yaml: seed 7, stopped after 0s\n" * 2
     )
 
 
@@ -309,6 +313,45 @@ async def test_events_after_a_number(served: Served, capsys: Captured) -> None:
         }.items()
     )
     assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("command", ["events", "follow"])
+async def test_events_from_a_time_on(served: Served, command: str) -> None:
+    times = iter([1000.0, 2000.0, 2000.0, 3000.0])
+    served.agent.state.events = EventLog(clock=lambda: next(times))
+    async with served.run():
+        await served.ask("fail", targets=["nvidia/0", "nvidia/1", "mlu/0", "mlu/1"])
+        with Raw(served.path) as raw:
+            await raw.send(Request(command, {"after": 2000.0, "since": 2}).line)
+            found = (await raw.answer())["result"]
+    assert (found if command == "follow" else found[0])["number"] == 3
+
+
+@pytest.mark.anyio
+async def test_a_watched_status_comes_again_after_each_change(served: Served) -> None:
+    async with served.run():
+        with Raw(served.path) as raw:
+            await raw.send(Request("watch").line)
+            first = (await raw.answer())["result"]
+            await served.ask("fail", targets=["nvidia/0"])
+            second = (await raw.answer())["result"]
+    assert [card["health"] for card in first["cards"][:2]] == ["healthy", "healthy"]
+    assert [card["health"] for card in second["cards"][:2]] == ["unhealthy", "healthy"]
+
+
+@pytest.mark.anyio
+async def test_a_scenario_that_plays_on_is_no_change_to_watch(served: Served) -> None:
+    served.agent.scenario = {"name": "drill", "seed": 1, "elapsed": 0.0, "next": "fail all"}
+    async with served.run():
+        with Raw(served.path) as raw:
+            await raw.send(Request("watch").line)
+            await raw.answer()
+            served.agent.scenario["elapsed"] = 5.0
+            await served.ask("drop", targets=["nvidia.com/gpu"])
+            served.agent.scenario["next"] = "clear all"
+            second = (await raw.answer())["result"]
+    assert second["scenario"]["next"] == "clear all"
 
 
 @pytest.mark.anyio

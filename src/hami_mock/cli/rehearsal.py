@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from textwrap import shorten
 from typing import Any
 
-from hami_mock.errors import UsageError
 from hami_mock.faults.player import Player, describe
 from hami_mock.faults.scenario import Scenario
 from hami_mock.faults.timeline import What, moments
@@ -41,7 +40,10 @@ def rehearse(
     until: float | None = None,
     ignored_xids: AbstractSet[int] = APPLICATION_ERRORS,
 ) -> Rehearsal:
-    """Play a scenario on a copy of the node, without waiting. What changes nothing has no row."""
+    """Play a scenario on a copy of the node, without waiting. What changes nothing has no row.
+
+    It must have been read for that node (`scenario_reader`).
+    """
     player = Player(scenario, NodeState(node, ignored_xids=ignored_xids), seed)
     if until is None and scenario.total is None:
         until = DEFAULT_UNTIL
@@ -49,12 +51,7 @@ def rehearse(
     for moment in moments(scenario, player.seed):
         if len(rows) == _MOST_ROWS or (until is not None and moment.time > until):
             return Rehearsal(scenario, player.seed, rows, goes_on=True)
-        touched: tuple[str, ...] = ()
-        warnings: tuple[str, ...] = ()
-        try:
-            touched = player.play(moment)
-        except UsageError as error:
-            warnings = error.problems
+        touched = player.play(moment)
         if moment.what is What.DO or touched:
             rows.append(
                 {
@@ -63,7 +60,6 @@ def rehearse(
                     "step": moment.step.place if moment.step else "",
                     "what": describe(moment),
                     "targets": list(touched),
-                    "warnings": list(warnings),
                 }
             )
     return Rehearsal(scenario, player.seed, rows, goes_on=False)
@@ -84,11 +80,6 @@ def rehearsal_table(rehearsal: Rehearsal, node: Node) -> Iterator[str]:
     )
     yield ""
     yield _ending(rehearsal)
-    warned = dict.fromkeys((r["step"], line) for r in rehearsal.rows for line in r["warnings"])
-    if warned:
-        yield ""
-    for step, warning in warned:
-        yield f"{paint('warning', Style.YELLOW, Style.BOLD)}: {step}: {warning}"
 
 
 def _names(names: Sequence[str]) -> str:

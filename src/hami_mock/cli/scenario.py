@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> int:
     # What happens on the copy of the node is no news.
     logs.set_up("error", settings.log_format)
     node, _ = anyio.run(configured.plan, settings)
-    read = scenario_reader.read(parsed.file)
+    read = scenario_reader.read(parsed.file, node)
     rehearsed = rehearse(read, node, settings.seed, parsed.until, settings.ignored_xids)
     show(rehearsed.rows, parsed.output, rehearsal_table(rehearsed, node))
     return 0

@@ -1,16 +1,17 @@
 """What the agent does for each request: checks its arguments, and calls the operation."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
+import anyio
 from anyio.abc import TaskGroup
 
 from hami_mock.control import checks
 from hami_mock.control.acting import act
 from hami_mock.control.checks import Arguments
-from hami_mock.control.protocol import FOLLOW, Request
+from hami_mock.control.protocol import FOLLOW, WATCH, Request
 from hami_mock.errors import HamiMockError, StartError, UsageError
 from hami_mock.node.events import Event
 from hami_mock.node.fault import Verb
@@ -19,7 +20,9 @@ from hami_mock.node.state import NodeState
 
 _log = logging.getLogger(__name__)
 
-Send = Callable[[Any], Awaitable[None]]
+_LOOK_SECONDS = 2.0
+"""How often a watched status is looked at: pods come and go, and nobody tells."""
+_REST_SECONDS = 0.1
 
 
 class Controlled(Protocol):
@@ -55,7 +58,7 @@ class Controlled(Protocol):
 class _Operation:
     """What a command calls, and the arguments that it must and may have."""
 
-    call: Callable[[Arguments], Awaitable[Any]]
+    call: Callable[[Arguments], Any]
     required: checks.Kinds = field(default_factory=dict)
     optional: checks.Kinds = field(default_factory=dict)
 
@@ -70,7 +73,6 @@ class Commands:
         self._operations = {
             "status": _Operation(self._status),
             "events": _Operation(self._events, optional=since),
-            FOLLOW: _Operation(self._events, optional=since),
             "set": _Operation(self._set, {"values": checks.VALUES, "reset": checks.SWITCH}),
             "reload": _Operation(self._reload),
             "play": _Operation(
@@ -78,6 +80,8 @@ class Commands:
             ),
             "stop": _Operation(self._stop),
             **{name: self._acting(verb) for name, verb in VERBS.items()},
+            FOLLOW: _Operation(self._follow, optional=since),
+            WATCH: _Operation(self._watch),
         }
 
     async def run(self, request: Request) -> Any:
@@ -95,22 +99,11 @@ class Commands:
                 "log says where)"
             ) from error
 
-    def follow(self, request: Request) -> Callable[[Send], Awaitable[None]]:
-        """Return what sends the events that there are and then each new one, until cancelled.
-
-        Raises UsageError if it can't be asked for so.
-        """
-        _, arguments = self._checked(request)
-
-        async def follow(send: Send) -> None:
-            number = arguments.get("since", 0)
-            while True:
-                for event in await self._controlled.state.events.wait_after(number):
-                    if event.time >= arguments.get("after", 0):
-                        await send(_event(event))
-                    number = event.number
-
-        return follow
+    def stream(self, request: Request) -> AsyncGenerator[Any, None]:
+        """Return the answers to a command that has many. Raises UsageError if it is wrong."""
+        operation, arguments = self._checked(request)
+        stream: AsyncGenerator[Any, None] = operation.call(arguments)
+        return stream
 
     def _checked(self, request: Request) -> tuple[_Operation, Arguments]:
         operation = self._operations.get(request.command)
@@ -133,6 +126,31 @@ class Commands:
     async def _events(self, arguments: Arguments) -> Any:
         events = self._controlled.state.events.after(arguments.get("since", 0))
         return [_event(event) for event in events if event.time >= arguments.get("after", 0)]
+
+    async def _follow(self, arguments: Arguments) -> AsyncGenerator[Any, None]:
+        """Yield the events that there are, and then each new one."""
+        number = arguments.get("since", 0)
+        while True:
+            for event in await self._controlled.state.events.wait_after(number):
+                if event.time >= arguments.get("after", 0):
+                    yield _event(event)
+                number = event.number
+
+    async def _watch(self, arguments: Arguments) -> AsyncGenerator[Any, None]:
+        """Yield the status, and then again after each change."""
+        before: Any = None
+        while True:
+            change = self._controlled.state.next_change()
+            status = await self._controlled.status()
+            # How long a scenario has played changes all the time.
+            scenario = status["scenario"] and {**status["scenario"], "elapsed": None}
+            if before != (now := {**status, "scenario": scenario}):
+                yield status
+            before = now
+            # Many changes at once are shown as one.
+            await anyio.sleep(_REST_SECONDS)
+            with anyio.move_on_after(_LOOK_SECONDS):
+                await change.wait()
 
     async def _set(self, arguments: Arguments) -> Any:
         lines = await self._controlled.set_options(arguments["values"], reset=arguments["reset"])

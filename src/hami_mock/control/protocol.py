@@ -2,7 +2,8 @@
 
 A request is `{"command": "fail", "arguments": {…}}`. An answer is `{"result": …}`, or
 `{"error": ["line", …], "code": 2}` with the exit code that the error means. `follow` gets an answer
-for each event, until one side goes away; all else gets one answer.
+for each event and `watch` one for each change of the status, until one side goes away; all else
+gets one answer.
 """
 
 import json
@@ -17,7 +18,9 @@ FLAG = "--control-socket"
 VARIABLE = "HAMI_MOCK_CONTROL_SOCKET"
 
 FOLLOW = "follow"
-"""The one command that has many answers."""
+WATCH = "watch"
+STREAMS = (FOLLOW, WATCH)
+"""The commands that have many answers."""
 
 MOST_REQUEST_BYTES = 1024 * 1024
 """A request may carry a scenario, which people write by hand."""

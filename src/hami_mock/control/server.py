@@ -8,14 +8,17 @@ import errno
 import logging
 import socket
 import stat
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
 import anyio
 from anyio.abc import TaskStatus
 
 from hami_mock.control.commands import Commands, Controlled
 from hami_mock.control.connection import Connection
-from hami_mock.control.protocol import FLAG, FOLLOW, Request, error_line, read_request, result_line
+from hami_mock.control.protocol import FLAG, STREAMS, error_line, read_request, result_line
 from hami_mock.errors import HamiMockError, StartError
 from hami_mock.kit.concurrency import first_of
 from hami_mock.kit.folder_watch import identity
@@ -93,8 +96,8 @@ class ControlServer:
             if not line:
                 return
             request = read_request(line)
-            if request.command == FOLLOW:
-                await self._follow(connection, commands, request)
+            if request.command in STREAMS:
+                await self._stream(connection, commands.stream(request))
             else:
                 await connection.send(result_line(await commands.run(request)))
         except HamiMockError as error:
@@ -109,20 +112,18 @@ class ControlServer:
                 "such as `hami-mock ctl events -f`"
             )
 
-    async def _follow(self, connection: Connection, commands: Commands, request: Request) -> None:
-        """Send events for as long as the client is there."""
-        events = commands.follow(request)
+    async def _stream(self, connection: Connection, results: AsyncGenerator[Any, None]) -> None:
+        """Send results for as long as the client is there."""
 
-        async def send(event: object) -> None:
-            await connection.send(result_line(event))
-
-        async def follow() -> None:
+        async def send() -> None:
             try:
-                await events(send)
+                async with aclosing(results):
+                    async for result in results:
+                        await connection.send(result_line(result))
             except OSError as error:
                 _log.debug("control: %s", repr(error))
 
-        await first_of(follow, connection.until_closed)
+        await first_of(send, connection.until_closed)
 
 
 def _listen(path: Path) -> socket.socket:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
+Targets = tuple[tuple[Card, ...], tuple[Resource, ...]]
+
 
 @dataclass(frozen=True)
 class Share:
@@ -71,7 +73,7 @@ def perform(action: Action, state: "NodeState", random: Random | None = None) ->
 
     Raises UsageError if it names what isn't there, or asks for what can't be.
     """
-    cards, resources = _targets(action, state, random)
+    cards, resources = _chosen(action, state, random)
     targets = [*(card.uuid for card in cards), *(resource.name for resource in resources)]
     verb = VERBS[action.verb]
     if isinstance(verb, FaultKind):
@@ -88,22 +90,40 @@ def names(action: Action, state: "NodeState", random: Random | None = None) -> t
 
     Raises UsageError if it names what isn't there.
     """
-    cards, resources = _targets(action, state, random)
+    cards, resources = _chosen(action, state, random)
     return (*(card.name for card in cards), *(resource.name for resource in resources))
 
 
-def _targets(
-    action: Action, state: "NodeState", random: Random | None
-) -> tuple[tuple[Card, ...], tuple[Resource, ...]]:
-    node = state.node
+def find_targets(action: Action, node: "Node") -> Targets:
+    """Return all cards and resources that the action names; `choose` takes some of them.
+
+    Raises UsageError for each word that names nothing.
+    """
     match VERBS[action.verb].on:
         case On.CARDS:
-            return _chosen(find_cards(node.cards, action.targets), action.choose, random), ()
+            return find_cards(node.cards, action.targets), ()
         case On.RESOURCES:
-            found = find_resources(node.resources, action.targets)
-            return (), _chosen(found, action.choose, random)
+            return (), find_resources(node.resources, action.targets)
         case On.BOTH:
             return _cards_and_resources(action.targets, node)
+
+
+def refuse_xids(cards: Iterable[Card]) -> None:
+    """Raise UsageError if some of the cards can't have a Xid."""
+    without = [card.name for card in cards if not card.vendor.has_xids]
+    if without:
+        have = " and ".join(vendor.title for vendor in VENDORS if vendor.has_xids)
+        raise UsageError(
+            f"only cards of {have} have Xids, not {', '.join(without)}: give a reason instead"
+        )
+
+
+def _chosen(action: Action, state: "NodeState", random: Random | None) -> Targets:
+    cards, resources = find_targets(action, state.node)
+    if action.choose is None:
+        return cards, resources
+    random = random or Random()
+    return _some(cards, action.choose, random), _some(resources, action.choose, random)
 
 
 def _begin(
@@ -114,7 +134,7 @@ def _begin(
     xid = details.pop("xid", None)
     if xid is not None:
         cards = [state.cards[uuid] for uuid in targets]
-        _refuse_xid(xid, cards)
+        refuse_xids(cards)
         state.count_xid(cards, xid)
         if xid in state.ignored_xids:
             return ()
@@ -126,19 +146,7 @@ def _begin(
     return faults
 
 
-def _refuse_xid(xid: int, cards: Iterable[Card]) -> None:
-    without = [card.name for card in cards if not card.vendor.has_xids]
-    if without:
-        have = " and ".join(vendor.title for vendor in VENDORS if vendor.has_xids)
-        raise UsageError(
-            f"{', '.join(without)}: only cards of {have} have Xids: leave out Xid {xid}, or give a "
-            "reason instead"
-        )
-
-
-def _cards_and_resources(
-    words: tuple[str, ...], node: "Node"
-) -> tuple[tuple[Card, ...], tuple[Resource, ...]]:
+def _cards_and_resources(words: tuple[str, ...], node: "Node") -> Targets:
     """Return all that the words name, whether cards or resources."""
     cards = tuple(c for c in node.cards if any(is_card(c, word) for word in words))
     resources = tuple(r for r in node.resources if any(is_resource(r, word) for word in words))
@@ -153,11 +161,7 @@ def _cards_and_resources(
     return cards, resources
 
 
-def _chosen(
-    items: tuple[_T, ...], choose: int | Share | None, random: Random | None
-) -> tuple[_T, ...]:
-    if choose is None:
-        return items
+def _some(items: tuple[_T, ...], choose: int | Share, random: Random) -> tuple[_T, ...]:
     count = choose.of(len(items)) if isinstance(choose, Share) else choose
-    chosen = (random or Random()).sample(range(len(items)), min(count, len(items)))
+    chosen = random.sample(range(len(items)), min(count, len(items)))
     return tuple(items[index] for index in sorted(chosen))

@@ -27,6 +27,8 @@ class PlayerStatus:
     next_at: float | None
     next: str
     done: bool
+    ending: str
+    """How it ended: stopped, or played to its end; empty while it plays."""
 
 
 class Player:
@@ -49,7 +51,8 @@ class Player:
         self._start: float | None = None
         self._stopped: float | None = None
         self._next: Moment | None = None
-        self._ending: dict[tuple[int, str], tuple[Fault, ...]] = {}
+        self._ending = ""
+        self._to_undo: dict[tuple[int, str], tuple[Fault, ...]] = {}
         """What has its own moment to end, by step and turn."""
         self._staying: dict[object, Fault] = {}
         """What lasts to the end of the round, by what it says."""
@@ -69,6 +72,7 @@ class Player:
             self._next.time if self._next else None,
             describe(self._next) if self._next else "",
             self._stopped is not None,
+            self._ending,
         )
 
     async def run(self) -> None:
@@ -77,7 +81,6 @@ class Player:
         total = self.scenario.total
         for_how_long = "until stopped" if total is None else f"for {durations.show(total)}"
         self._tell(Kind.SCENARIO_STARTED, f"plays {for_how_long}, seed {self.seed}")
-        ending = "stopped"
         try:
             # Times are counted from the start, so that no lateness adds up.
             for moment in moments(self.scenario, self.seed):
@@ -87,13 +90,14 @@ class Player:
             self._next = None
             if total is None:
                 await self._sleep_until(math.inf)
-            ending = "played to its end"
+            self._ending = "played to its end"
         finally:
             self._next = None
+            self._ending = self._ending or "stopped"
             self._stopped = self._clock()
             self.undo_all()
             elapsed = durations.show(self._stopped - self._start)
-            self._tell(Kind.SCENARIO_ENDED, f"{ending} after {elapsed}")
+            self._tell(Kind.SCENARIO_ENDED, f"{self._ending} after {elapsed}")
 
     def play(self, moment: Moment) -> tuple[str, ...]:
         """Do what happens at a moment; return the names of the cards and resources it touched.
@@ -104,20 +108,20 @@ class Player:
             return self.undo_all()
         key = (moment.step.order, moment.turn)
         if moment.what is What.UNDO:
-            return self._lift(self._ending.pop(key, ()))
+            return self._lift(self._to_undo.pop(key, ()))
         touched = names(moment.action, self._state, moment.random())
         faults = perform(moment.action, self._state, moment.random())
         if moment.lasts is None:
             self._keep(faults)
         elif faults:
-            self._ending[key] = faults
+            self._to_undo[key] = faults
         return touched
 
     def undo_all(self) -> tuple[str, ...]:
         """End all that was begun here and still lasts; return the names of what had it."""
-        faults = [fault for group in self._ending.values() for fault in group]
+        faults = [fault for group in self._to_undo.values() for fault in group]
         faults += self._staying.values()
-        self._ending.clear()
+        self._to_undo.clear()
         self._staying.clear()
         return self._lift(faults)
 

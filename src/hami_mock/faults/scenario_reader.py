@@ -13,11 +13,12 @@ from hami_mock.errors import UsageError
 from hami_mock.faults import scenario_kinds as kinds
 from hami_mock.faults.actions import Action
 from hami_mock.faults.scenario import Loop, Part, Rhythm, Scenario, Step, end
-from hami_mock.faults.scenario_rules import check
+from hami_mock.faults.scenario_rules import check, check_on_node
 from hami_mock.kit import durations, strict_yaml
 from hami_mock.kit.fields import LINE, MOST_SECONDS, SHORTEST, SPAN, Fields, Mistakes
 from hami_mock.node.fault import FaultKind, On
 from hami_mock.node.fault_kinds import VERBS, parameter_names
+from hami_mock.node.sizing import Node
 
 _DEEPEST = 5
 _MOST_STEPS = 1000
@@ -28,18 +29,21 @@ _STEP_KEYS = ("at", "jitter", "every", "times", "until", "for", "choose")
 _TURNS = kinds.or_forever(kinds.TURNS)
 
 
-def read(path: str) -> Scenario:
-    """Read a file. Raises UsageError with one line for each mistake."""
+def read(path: str, node: Node | None = None) -> Scenario:
+    """Read a file. Raises UsageError with one line for each mistake.
+
+    What can never happen on the node, if one is given, is a mistake too.
+    """
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise UsageError(f"can't read the scenario {path!r}: {reason}") from error
-    return parse(text, path)
+    return parse(text, path, node)
 
 
-def parse(text: str, file: str) -> Scenario:
-    """Make a scenario of a file's text. Raises UsageError with one line for each mistake."""
+def parse(text: str, file: str, node: Node | None = None) -> Scenario:
+    """Make a scenario of a file's text, as `read` does."""
     try:
         document = strict_yaml.load(text)
     except ValueError as error:
@@ -52,6 +56,8 @@ def parse(text: str, file: str) -> Scenario:
     # What is wrong already would only look like more mistakes there.
     if not mistakes.lines:
         check(scenario, mistakes)
+        if node is not None:
+            check_on_node(scenario, node, mistakes)
     if mistakes.lines:
         raise UsageError(mistakes.lines)
     return scenario

@@ -1,10 +1,16 @@
 """What a scenario must not be as a whole, though each of its steps is fine. Pure."""
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
+from hami_mock.errors import UsageError
+from hami_mock.faults.actions import find_targets, refuse_xids
 from hami_mock.faults.scenario import Loop, Part, Scenario, Step
 from hami_mock.kit import durations
 from hami_mock.kit.fields import SHORTEST, Mistakes
+
+if TYPE_CHECKING:
+    from hami_mock.node.sizing import Node
 
 _MOST_AT_ONCE = 10_000
 
@@ -30,6 +36,20 @@ def check(scenario: Scenario, mistakes: Mistakes) -> None:
         )
 
 
+def check_on_node(scenario: Scenario, node: "Node", mistakes: Mistakes) -> None:
+    """Add the steps that can never happen on a node."""
+    for step, _ in _last_starts(scenario.steps):
+        key = step.action.verb
+        try:
+            cards, _ = find_targets(step.action, node)
+            if xids := step.drawn.get("xid"):
+                key = f"xid: {', '.join(map(str, xids))} is not allowed"
+                refuse_xids(cards)
+        except UsageError as error:
+            for problem in error.problems:
+                mistakes.say(f"{step.place}.{key}", problem)
+
+
 def _check_cut(parts: Sequence[Part], length: float, mistakes: Mistakes) -> None:
     for number, part in enumerate(parts):
         if part.rhythm.at >= length:
@@ -48,7 +68,7 @@ def _check_end(parts: Sequence[Part], length: float, mistakes: Mistakes) -> None
 
 
 def _last_starts(parts: Sequence[Part], start: float = 0.0) -> Iterator[tuple[Step, float]]:
-    """Yield each step with the latest start of its last turn. All of them must end."""
+    """Yield each step with the latest start of its last turn; of its first, if it never ends."""
     for part in parts:
         last = round(start + (part.rhythm.last or 0.0), 3)
         if isinstance(part, Loop):

@@ -14,7 +14,7 @@ def test_the_rows_are_what_would_happen_with_the_cards_that_would_be_drawn() -> 
     (card,) = rows[0]["targets"]
     assert card in ("nvidia/0", "nvidia/1")
     did = "fail 1 of nvidia: Xid 79 (GPU has fallen off the bus)"
-    same = {"round": 1, "step": "steps[0]", "targets": [card], "warnings": []}
+    same = {"round": 1, "step": "steps[0]", "targets": [card]}
     assert rows == [
         {"time": 30.0, "what": f"{did}, for 2m", **same},
         {"time": 150.0, "what": f"undo {did}", **same},
@@ -66,15 +66,6 @@ def test_very_many_moments_are_cut_off() -> None:
 
 def test_ignored_xids_have_nothing_to_undo() -> None:
     assert len(rehearse(STORM, NODE, ignored_xids={79}).rows) == 1
-
-
-def test_what_is_not_there_is_a_warning_told_once() -> None:
-    made = of_steps({"every": 60, "times": 5, "fail": "nvidia/9", "for": 1}, {"drop": "all"})
-    shown = rehearse(made, NODE)
-    assert [bool(row["warnings"]) for row in shown.rows] == [True, False, True, True, True, True]
-    warnings = [line for line in rehearsal_table(shown, NODE) if line.startswith("warning")]
-    assert len(warnings) == 1
-    assert warnings[0].startswith("warning: steps[0]: there is no card 'nvidia/9' here")
 
 
 def test_the_arguments_are_a_file_and_a_time() -> None:

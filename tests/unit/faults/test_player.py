@@ -189,6 +189,7 @@ def test_the_status_says_how_far_it_is() -> None:
             "next_at": None,
             "next": "",
             "done": False,
+            "ending": "",
         }
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(player.run)
@@ -200,6 +201,7 @@ def test_the_status_says_how_far_it_is() -> None:
         clock.now += 1000
         status = player.status
         assert (status.elapsed, status.next_at, status.done) == (20, None, True)
+        assert status.ending == "stopped"
 
     anyio.run(run)
 

@@ -6,7 +6,7 @@ from hami_mock.faults.actions import Action, Share
 from hami_mock.faults.scenario import Loop, Rhythm, Scenario, Step
 from hami_mock.faults.scenario_reader import parse, read
 from hami_mock.node.fault import Call
-from tests.unit.builders import problems_of
+from tests.unit.builders import laid_out, problems_of
 from tests.unit.faults.scripts import FILE, of_steps, scenario
 
 
@@ -46,6 +46,32 @@ def test_a_step_says_when_what_and_for_how_long() -> None:
     assert step.rhythm == Rhythm(30, 60, 10, 5)
     assert step.action == Action("fail", ("nvidia/0", "GPU-*"), {"reason": "dust"}, Share(50))
     assert (step.drawn["xid"], step.lasts, step.place) == ((79, 48), 120, "steps[0]")
+
+
+@pytest.mark.parametrize(
+    ("step", "problem"),
+    [
+        ("{fail: nvidia/9}", "fail: there is no card 'nvidia/9' here: there are nvidia/0, "),
+        ("{lose: [nvidia/0, 'nope*']}", "lose: there is no card 'nope*' here"),
+        ("{down: nvidia.com/tpu}", "down: there is no resource 'nvidia.com/tpu' here"),
+        ("{clear: x/y}", "clear: there is no card and no resource 'x/y' here"),
+        (
+            "{fail: mlu/0, xid: [79, 48]}",
+            "xid: 79, 48 is not allowed: only cards of NVIDIA have Xids, not mlu/0: ",
+        ),
+        (
+            "{fail: all, xid: 13, choose: 1}",
+            "xid: 13 is not allowed: only cards of NVIDIA have Xids, not ",
+        ),
+    ],
+)
+def test_what_can_never_happen_on_the_node_is_a_mistake(step: str, problem: str) -> None:
+    text = (
+        f"length: 10m\nsteps: [{{fail: nvidia, xid: 79}}, {{loop: 2, every: 1m, steps: [{step}]}}]"
+    )
+    assert parse(text, "x.yaml").steps
+    (line,) = problems_of(lambda: parse(text, "x.yaml", laid_out()))
+    assert line.startswith(f"x.yaml: steps[1].steps[0].{problem}")
 
 
 def test_a_call_can_be_delayed() -> None:

@@ -3,18 +3,30 @@
 People run this again and again, inside of a pod: it imports little.
 """
 
+import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 from hami_mock.cli.ctl.parser import parse
 from hami_mock.cli.output import say, show
-from hami_mock.control.protocol import FLAG, FOLLOW, MOST_REQUEST_BYTES, Request, read_answer
+from hami_mock.control.protocol import (
+    FLAG,
+    FOLLOW,
+    MOST_REQUEST_BYTES,
+    STREAMS,
+    WATCH,
+    Request,
+    read_answer,
+)
 from hami_mock.errors import StartError, UsageError
+from hami_mock.kit.terminal import width
 
 _ANSWER_SECONDS = 60.0
 """A change of the configuration may wait for the API server."""
+_CLEAR = "\x1b[H\x1b[J"
 
 
 def main(arguments: list[str]) -> int:
@@ -27,33 +39,50 @@ def main(arguments: list[str]) -> int:
         say(wanted, end="")
         return 0
     command, parsed = wanted.command, wanted.parsed
-    for result in ask(parsed.control_socket, command.request(parsed)):
+    request = command.request(parsed)
+    for result in ask(parsed.control_socket, request):
         data = command.pick(result)
-        show(data, parsed.output, command.screen(data), stream=isinstance(data, list))
+        if request.command == WATCH:
+            # Each status is a document of its own, as each event is.
+            show([data], parsed.output, _again(command.screen(data)), stream=True)
+        else:
+            show(data, parsed.output, command.screen(data), stream=isinstance(data, list))
     return 0
 
 
+def _again(lines: Iterable[str]) -> Iterator[str]:
+    """Yield a screen that takes the place of the one before; without a terminal, one more."""
+    if width() is None:
+        yield from lines
+        yield ""
+        return
+    # What doesn't fit would scroll the top out of sight.
+    first, *others = islice(lines, shutil.get_terminal_size().lines - 1)
+    yield f"{_CLEAR}{first}"
+    yield from others
+
+
 def ask(path: str, request: Request) -> Iterator[Any]:
-    """Yield the answer of the agent that listens there; for `follow` a list for each event.
+    """Yield the answers of the agent that listens there; for `follow` a list for each event.
 
     Raises UsageError or StartError if it has none, or says no.
     """
     line = request.line
     if len(line) > MOST_REQUEST_BYTES:
         raise UsageError(f"the request is too large: {len(line)} bytes of {MOST_REQUEST_BYTES}")
-    is_following = request.command == FOLLOW
+    is_stream = request.command in STREAMS
     with _connect(path) as connection, connection.makefile("rb") as answers:
         # If it doesn't want to hear us, what it sent before says why.
         with suppress(BrokenPipeError, ConnectionResetError):
             connection.sendall(line)
-        connection.settimeout(None if is_following else _ANSWER_SECONDS)
+        connection.settimeout(None if is_stream else _ANSWER_SECONDS)
         try:
             # A reset is an end too: of an agent that had left something unread.
             with suppress(ConnectionResetError):
                 for answer in answers:
                     result = read_answer(answer)
-                    yield [result] if is_following else result
-                    if not is_following:
+                    yield [result] if request.command == FOLLOW else result
+                    if not is_stream:
                         return
         except TimeoutError as error:
             raise StartError(f"{FLAG}: the agent at {path!r} doesn't answer") from error

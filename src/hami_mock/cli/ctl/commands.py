@@ -1,6 +1,8 @@
 """The commands of `hami-mock ctl`, as data: what each takes, asks the agent, and shows."""
 
+import argparse
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -8,8 +10,9 @@ from hami_mock.cli.ctl import screens
 from hami_mock.cli.ctl.command import Argument, CtlCommand
 from hami_mock.cli.ctl.verbs import verb_commands
 from hami_mock.cli.parser import Parsed
-from hami_mock.control.protocol import FOLLOW, Request
+from hami_mock.control.protocol import FOLLOW, WATCH, Request
 from hami_mock.errors import UsageError
+from hami_mock.kit import moments
 from hami_mock.vendors import VENDORS
 
 
@@ -57,7 +60,19 @@ def _play_request(parsed: Parsed) -> Request:
 
 
 def _events_request(parsed: Parsed) -> Request:
-    return Request(FOLLOW if parsed.follow else "events", {"since": parsed.since})
+    return Request(FOLLOW if parsed.follow else "events", parsed.since)
+
+
+def _since(text: str) -> dict[str, float]:
+    """Return the argument of the request: after the event with a number, or from a time on."""
+    if text.isascii() and text.isdigit():
+        return {"since": int(text)}
+    try:
+        return {"after": moments.parse(text, time.time())}
+    except ValueError:
+        allowed = f"{moments.FORM}, or the number of an event"
+        problem = f"{text!r} is not allowed: it must be {allowed}"
+        raise argparse.ArgumentTypeError(problem) from None
 
 
 def _simple(command: str) -> Callable[[Parsed], Request]:
@@ -71,8 +86,9 @@ _VALUES = Argument(
 
 _STATUS = CtlCommand(
     "show cards, their health, resources, and who holds what",
-    ("status", "status -o json"),
-    _simple("status"),
+    ("status", "status --watch", "status -o json"),
+    lambda parsed: Request(WATCH if parsed.watch else "status"),
+    (Argument("-w --watch", {"action": "store_true", "help": "show it again after each change"}),),
     screen=screens.status,
 )
 
@@ -101,7 +117,7 @@ _OTHERS: Mapping[str, CtlCommand] = {
         "stop the scenario and undo what it did",
         ("scenario stop",),
         _simple("stop"),
-        screen=screens.stopped,
+        screen=screens.scenario,
     ),
     "scenario status": CtlCommand(
         "show how far the scenario is",
@@ -112,13 +128,18 @@ _OTHERS: Mapping[str, CtlCommand] = {
     ),
     "events": CtlCommand(
         "show what has happened",
-        ("events", "events -f", "events --since 120 -o json"),
+        ("events", "events -f --since 10:00", "events --since 2m -o json"),
         _events_request,
         (
             Argument("-f --follow", {"action": "store_true", "help": "go on until Ctrl-C"}),
             Argument(
                 "--since",
-                {"type": int, "metavar": "N", "default": 0, "help": "only those after number N"},
+                {
+                    "type": _since,
+                    "metavar": "TIME",
+                    "default": {},
+                    "help": f"only newer ones: {moments.FORM}, or an event's number",
+                },
             ),
         ),
         screens.events,

@@ -1,10 +1,9 @@
 """Answers of the agent as lines for people."""
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from hami_mock.kit import durations
+from hami_mock.kit import durations, moments
 from hami_mock.kit.terminal import Style, paint, table
 
 Data = Mapping[str, Any]
@@ -24,7 +23,8 @@ def events(result: list[Data]) -> Iterator[str]:
     for event in result:
         kind = paint(f"{event['kind']:<22}", *((Style.YELLOW,) if event["warning"] else ()))
         subject = event["subject"] and f"{event['subject']}: "
-        yield f"{event['number']:>5}  {_when(event['time'])}  {kind}  {subject}{event['message']}"
+        when = moments.show(event["time"])
+        yield f"{event['number']:>5}  {when}  {kind}  {subject}{event['message']}"
 
 
 def scenario(result: Data | None) -> Iterator[str]:
@@ -34,15 +34,13 @@ def scenario(result: Data | None) -> Iterator[str]:
         return
     total = result.get("total")
     of = f" of {durations.show(total)}" if total is not None else ""
-    yield f"scenario {result['name']}: seed {result['seed']}, {_elapsed(result)}{of}"
+    how_far = f"{durations.show(round(result['elapsed'], 1))}{of}"
+    if result.get("ending"):
+        how_far = f"{result['ending']} after {how_far}"
+    yield f"scenario {result['name']}: seed {result['seed']}, {how_far}"
     if result.get("next"):
         at = result.get("next_at")
         yield f"next{'' if at is None else f' at {durations.show(at)}'}: {result['next']}"
-
-
-def stopped(result: Data) -> Iterator[str]:
-    """Yield which scenario was stopped."""
-    yield f"scenario {result['name']}: stopped after {_elapsed(result)}"
 
 
 def status(result: Data) -> Iterator[str]:
@@ -63,7 +61,7 @@ def status(result: Data) -> Iterator[str]:
 
 def _configuration(data: Data) -> Iterator[str]:
     if data["changed"] is not None:
-        yield f"Configuration: changed {_when(data['changed'])}"
+        yield f"Configuration: changed {moments.show(data['changed'])}"
     if data["overrides"]:
         values = " ".join(f"{name}={value}" for name, value in data["overrides"].items())
         yield f"Set by hand: {values}"
@@ -156,12 +154,3 @@ def _holders(result: Data) -> Iterator[str]:
         yield from table(("CARD", "POD", "CONTAINER", "HOLDS"), rows)
     else:
         yield "No pod holds a device."
-
-
-def _elapsed(result: Data) -> str:
-    return durations.show(round(result["elapsed"], 1))
-
-
-def _when(seconds: float) -> str:
-    text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
-    return f"{text}.{int(seconds * 1000) % 1000:03d}Z"

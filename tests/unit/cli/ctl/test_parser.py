@@ -2,6 +2,7 @@ import io
 import shlex
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from hami_mock.control.protocol import DEFAULT_SOCKET, MOST_REQUEST_BYTES, VARIA
 from hami_mock.errors import StartError, UsageError
 from hami_mock.node.fault_kinds import VERBS
 
+NOW = 1_800_000_000.0
 COMMANDS = all_commands()
 Captured = pytest.CaptureFixture[str]
 
@@ -101,11 +103,17 @@ def problems(line: str) -> str:
         ("reload", "reload", {}),
         ("scenario stop", "stop", {}),
         ("scenario status", "status", {}),
-        ("events", "events", {"since": 0}),
+        ("status --watch", "watch", {}),
+        ("events", "events", {}),
         ("events -f --since 7", "follow", {"since": 7}),
+        ("events --since 2m", "events", {"after": NOW - 120}),
+        ("events --since 2026-11-16T10:00:00Z", "events", {"after": 1794823200.0}),
     ],
 )
-def test_words_become_a_request(line: str, command: str, arguments: dict[str, object]) -> None:
+def test_words_become_a_request(
+    line: str, command: str, arguments: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "time", lambda: NOW)
     assert request(line) == Request(command, arguments)
 
 
@@ -140,6 +148,7 @@ def test_every_verb_is_a_command_with_examples() -> None:
         ("fail a --xd 79", "--xd: there is no such flag; did you mean --xid?"),
         ("recover a --for 2m", "--for: there is no such flag"),
         ("reload now", "'now' belongs to no flag; see hami-mock ctl reload --help"),
+        ("events --since soon", "'soon' is not allowed: it must be a time such as 2m (ago), 10:00"),
         ("status -o xml", "argument -o/--output: invalid choice: 'xml'"),
         ("--control-socket '' status", "--control-socket: it is empty, which means off"),
         ("set", "set: say what, such as nvidia-cards=4"),

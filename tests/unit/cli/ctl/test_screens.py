@@ -1,3 +1,5 @@
+import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -52,6 +54,15 @@ def status(**changes: Any) -> dict[str, Any]:
         "holders_known": True,
     }
     return data | changes
+
+
+@pytest.fixture(autouse=True)
+def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
 
 
 def shown(data: dict[str, Any]) -> str:
@@ -119,7 +130,7 @@ def test_the_configuration_and_the_scenario() -> None:
     )
     assert text.splitlines()[:7] == [
         "Node node-a: hami-mock 0.2.0, not ready",
-        "Configuration: changed 2023-11-14T22:13:20.250Z",
+        "Configuration: changed 2023-11-14 22:13:20",
         "Set by hand: nvidia-cards=4 mlu-cards=0",
         "configuration error: x.yaml: a: wrong",
         "configuration error: x.yaml: b: wrong",
@@ -147,7 +158,8 @@ def test_a_scenario_with_and_without_an_end() -> None:
     data |= {"total": None, "next": "fail all", "next_at": 30.0}
     assert list(screens.scenario(data))[1:] == ["next at 30s: fail all"]
     assert list(screens.scenario(None)) == ["no scenario plays"]
-    assert list(screens.stopped(data)) == ["scenario drill: stopped after 0s"]
+    data |= {"ending": "stopped", "elapsed": 12.0, "total": 90.0, "next": ""}
+    assert list(screens.scenario(data)) == ["scenario drill: seed 7, stopped after 12s of 1m30s"]
 
 
 EVENT = {
@@ -162,6 +174,6 @@ EVENT = {
 
 def test_events() -> None:
     assert list(screens.events([EVENT, EVENT | {"subject": "", "message": "x"}])) == [
-        "    3  2023-11-14T22:13:20.000Z  CardFailed              nvidia/0: unhealthy",
-        "    3  2023-11-14T22:13:20.000Z  CardFailed              x",
+        "    3  2023-11-14 22:13:20  CardFailed              nvidia/0: unhealthy",
+        "    3  2023-11-14 22:13:20  CardFailed              x",
     ]

@@ -1,0 +1,30 @@
+"""Points in time as people write them: 10:00, 2026-11-16 10:00, or 2m for two minutes ago. Pure.
+
+What has no time zone is in the one of this machine. `moment` is always in seconds since 1970.
+"""
+
+from datetime import date, datetime, time, timedelta
+
+from hami_mock.kit import durations
+
+FORM = "a time such as 2m (ago), 10:00, 2026-11-16 10:00 or 2026-11-16T10:00:00Z"
+"""What `parse` takes, in words."""
+
+
+def parse(text: str, now: float) -> float:
+    """Return the moment that a text means. Raises ValueError for what is none."""
+    try:
+        return now - durations.parse(text)
+    except ValueError:
+        pass
+    here = datetime.fromtimestamp(now).astimezone()
+    if ":" in text[:3]:
+        moment = datetime.combine(date.fromtimestamp(now), time.fromisoformat(text)).astimezone()
+        # At one in the morning, 23:50 was yesterday.
+        return (moment if moment <= here else moment - timedelta(days=1)).timestamp()
+    return datetime.fromisoformat(text).astimezone().timestamp()
+
+
+def show(moment: float) -> str:
+    """Return a moment as people write it, to the second: 2026-11-16 10:00:05."""
+    return datetime.fromtimestamp(moment).isoformat(" ", "seconds")
