@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PROTO_OUT := src/hami_mock/kubelet/_proto
 
-.PHONY: help setup demo test test-all e2e e2e-all e2e-prepare lint format bench binary proto lock clean
+.PHONY: help setup demo test test-all e2e e2e-all e2e-prepare lint format bench binary proto references lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z][a-z0-9-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | \
@@ -58,6 +58,7 @@ lint: $(READY) ## check style, types, who imports whom, and generated code
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo --no-cache
 	@$(BIN)/python tools/generate.py --check
+	@$(BIN)/python tools/references.py --check
 
 format: $(READY) ## put the code into its usual form
 	@$(BIN)/ruff check --fix
@@ -71,6 +72,9 @@ binary: $(READY) ## make dist/hami-mock, a single file that needs no Python
 
 proto: $(READY) ## generate the gRPC code again from protos/
 	@$(BIN)/python tools/generate.py
+
+references: $(READY) ## write docs/flags.md and schemas/ again from the options
+	@$(BIN)/python tools/references.py
 
 lock: ## choose the newest allowed versions anew and write requirements/*.txt
 	@test -x build/lock/bin/uv || { $(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet uv; }

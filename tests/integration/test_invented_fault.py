@@ -9,7 +9,7 @@ from hami_mock.errors import UsageError
 from hami_mock.faults.player import Player
 from hami_mock.faults.scenario_reader import parse
 from hami_mock.faults.timeline import moments
-from hami_mock.kit.fields import whole
+from hami_mock.kit.values import whole
 from hami_mock.node.fault import FaultKind, On, Parameter
 from hami_mock.node.fault_kinds import REASON, VERBS
 from hami_mock.node.state import NodeState

@@ -11,11 +11,13 @@ from hami_mock.settings.settings import load
 
 ROOT = Path(__file__).parent.parent.parent
 README = (ROOT / "README.md").read_text()
+FLAGS = (ROOT / "docs/flags.md").read_text()
 
 
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
-def test_every_flag_stands_in_the_readme_with_its_default_and_help(option: Option) -> None:
-    row = next(line for line in README.splitlines() if line.startswith(f"| `--{option.name}`"))
+def test_every_flag_has_a_row_with_its_variable_default_and_help(option: Option) -> None:
+    row = next(line for line in FLAGS.splitlines() if line.startswith(f"| `--{option.name}`"))
+    assert option.variables[0] in row
     assert option.help in row
     assert f"`{option.shown_default}`" in row or not option.shown_default
 

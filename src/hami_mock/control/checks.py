@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hami_mock.errors import UsageError
-from hami_mock.kit.fields import SPAN, Kind, whole
+from hami_mock.kit.values import SPAN, Kind, whole
 from hami_mock.node.fault import FaultKind, Verb
 
 Arguments = Mapping[str, Any]

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hami_mock.errors import HamiMockError, StartError, UsageError
+from hami_mock.settings.places import CONTROL_SOCKET
 
-DEFAULT_SOCKET = "/run/hami-mock/control.sock"
+DEFAULT_SOCKET = CONTROL_SOCKET
 FLAG = "--control-socket"
 VARIABLE = "HAMI_MOCK_CONTROL_SOCKET"
 

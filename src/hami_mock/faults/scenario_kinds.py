@@ -3,7 +3,7 @@
 from typing import TypeVar
 
 from hami_mock.faults.actions import Share
-from hami_mock.kit.fields import LINE, Kind, time, whole
+from hami_mock.kit.values import LINE, Kind, time, whole
 
 _T = TypeVar("_T")
 

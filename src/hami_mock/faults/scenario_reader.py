@@ -15,7 +15,7 @@ from hami_mock.faults.actions import Action
 from hami_mock.faults.scenario import Loop, Part, Rhythm, Scenario, Step, end
 from hami_mock.faults.scenario_rules import check, check_on_node
 from hami_mock.kit import durations, strict_yaml
-from hami_mock.kit.fields import LINE, MOST_SECONDS, SHORTEST, SPAN, Fields, Mistakes
+from hami_mock.kit.values import LINE, MOST_SECONDS, SHORTEST, SPAN, Fields, Mistakes
 from hami_mock.node.fault import FaultKind, On
 from hami_mock.node.fault_kinds import VERBS, parameter_names
 from hami_mock.node.sizing import Node

@@ -7,7 +7,7 @@ from hami_mock.errors import UsageError
 from hami_mock.faults.actions import find_targets, refuse_xids
 from hami_mock.faults.scenario import Loop, Part, Scenario, Step
 from hami_mock.kit import durations
-from hami_mock.kit.fields import SHORTEST, Mistakes
+from hami_mock.kit.values import SHORTEST, Mistakes
 
 if TYPE_CHECKING:
     from hami_mock.node.sizing import Node

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from hami_mock.kit.fields import Kind as ValueKind
+from hami_mock.kit.values import Kind as ValueKind
 from hami_mock.node.event_kinds import Kind as EventKind
 
 

@@ -4,7 +4,7 @@ A new kind of fault is one row here, and whatever a view does about it.
 """
 
 from hami_mock.kit import durations
-from hami_mock.kit.fields import LINE, SPAN, one_of, whole
+from hami_mock.kit.values import LINE, SPAN, one_of, whole
 from hami_mock.node.event_kinds import Kind as EventKind
 from hami_mock.node.fault import Call, FaultKind, On, Parameter, Verb
 from hami_mock.node.xid import describe

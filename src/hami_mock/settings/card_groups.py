@@ -1,37 +1,82 @@
-"""Option values → the groups of cards that a node carries, checked against the catalog."""
+"""Option values → the groups of cards that a node carries, checked against the catalog.
 
+The file's groups say more than flags can: a flag, a variable or `ctl set` for the number of cards
+takes the first ones of them, and one for the model or the memory is refused.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
+from hami_mock.kit.values import Fields, Mistakes, not_allowed
 from hami_mock.node.cards import CardGroup
-from hami_mock.settings.layers import Merged, not_allowed
-from hami_mock.settings.options import BY_NAME, GROUP_KEYS, MOST_CARDS
+from hami_mock.settings.kinds import GROUP_KEYS, MOST_CARDS
+from hami_mock.settings.layers import Merged
+from hami_mock.settings.options import BY_NAME
 from hami_mock.vendors import Vendor, catalog
-
-_MOST_NUMA_NODES = 64
 
 
 def card_groups(vendor: Vendor, values: Merged, problems: list[str]) -> tuple[CardGroup, ...]:
     """Return a vendor's groups: those of the file, or the one of the simple options.
 
-    The stronger layer decides: --nvidia-cards on the command line replaces groups in the file.
+    A section of the file for some nodes may replace the groups of the rest of the file.
     """
     listed = f"{vendor.key}-groups"
-    simple = (f"{vendor.key}-{key}" for key in ("cards", "model", "memory"))
-    strongest = max((name for name in simple if name in BY_NAME), key=values.rank)
-    if values[listed] is None or values.rank(strongest) > values.rank(listed):
+    if values["vendors"] is not None and vendor.key not in values["vendors"]:
+        _check_left_out(vendor, values, problems)
+        return ()
+    simple = [f"{vendor.key}-{key}" for key in ("cards", "model", "memory")]
+    simple = [name for name in simple if name in BY_NAME]
+    in_file = max(simple, key=lambda name: values.rank(name, in_file=True))
+    if values[listed] is None or values.rank(in_file, in_file=True) > values.rank(listed):
         return _simple_group(vendor, values, problems)
-    if values.rank(strongest) == values.rank(listed):
-        problems.append(f"{values.place(strongest)}: {listed} says which cards there are: keep one")
-    groups = (
-        _group(vendor, group, f"{values.place(listed)}[{number}]", problems)
+    if values.rank(in_file, in_file=True) == values.rank(listed):
+        problems.append(f"{values.place(in_file)}: {listed} says which cards there are: keep one")
+    return _listed_groups(vendor, values, problems)
+
+
+def _check_left_out(vendor: Vendor, values: Merged, problems: list[str]) -> None:
+    problems += [
+        f"{values.place(name)}: {values.place('vendors')} leaves {vendor.key} out: add it there, "
+        "or leave this out"
+        for name in (f"{vendor.key}-cards", f"{vendor.key}-groups")
+        if values.rank(name) >= values.rank("vendors") and values[name]
+    ]
+
+
+def _listed_groups(vendor: Vendor, values: Merged, problems: list[str]) -> tuple[CardGroup, ...]:
+    listed = f"{vendor.key}-groups"
+    place = values.place(listed)
+    found = [
+        _group(vendor, group, f"{place}[{number}]", problems)
         for number, group in enumerate(values[listed])
-    )
-    found = tuple(group for group in groups if group is not None)
-    total = sum(group.cards for group in found)
+    ]
+    groups = tuple(group for group in found if group is not None)
+    total = sum(group.cards for group in groups)
     if total > MOST_CARDS:
         allowed = f"at most {MOST_CARDS} cards in all groups together"
-        problems.append(not_allowed(values.place(listed), total, allowed))
-    return found
+        problems.append(not_allowed(place, total, allowed))
+    problems += [
+        f"{values.place(name)}: {place} says which cards there are: change it there"
+        for name in (f"{vendor.key}-model", f"{vendor.key}-memory")
+        if values.rank(name) > values.rank(listed)
+    ]
+    if values.rank(name := f"{vendor.key}-cards") <= values.rank(listed):
+        return groups
+    if values[name] > total:
+        allowed = f"at most {total}, the cards in {place}: list more of them there"
+        problems.append(not_allowed(values.place(name), values[name], allowed))
+    return tuple(_first(groups, values[name]))
+
+
+def _first(groups: Sequence[CardGroup], count: int) -> Iterator[CardGroup]:
+    """Yield the groups that the first cards of some make, with their NUMA nodes and links."""
+    for group in groups:
+        cards = range(min(count, group.cards))
+        count -= len(cards)
+        links = tuple(link & set(cards) for link in group.links)
+        if cards:
+            yield replace(group, numa=group.numa[: len(cards)], links=links)
 
 
 def _simple_group(vendor: Vendor, values: Merged, problems: list[str]) -> tuple[CardGroup, ...]:
@@ -44,24 +89,30 @@ def _simple_group(vendor: Vendor, values: Merged, problems: list[str]) -> tuple[
     return (CardGroup(model, memory or model.memory, (None,) * cards),)
 
 
-def _group(vendor: Vendor, group: Any, place: str, problems: list[str]) -> CardGroup | None:
-    cards = 1 if group.cards is None else group.cards
-    numa = group.numa if isinstance(group.numa, list) else [group.numa] * cards
-    if len(numa) != cards or not all(_is_numa_node(node) for node in numa):
-        problems.append(not_allowed(f"{place}.numa", group.numa, GROUP_KEYS["numa"].allowed))
-    links = group.nvlink or []
-    linked = [position for link in links for position in link]
-    if len(set(linked)) < len(linked) or not set(linked) <= set(range(cards)):
+def _group(vendor: Vendor, group: object, place: str, problems: list[str]) -> CardGroup | None:
+    if not isinstance(group, dict):
+        problems.append(not_allowed(place, group, "a mapping such as {cards: 4, model: T4}"))
+        return None
+    fields = Fields(group, place, Mistakes(lines=problems), is_null_absent=True)
+    fields.allow(GROUP_KEYS)
+
+    def get(key: str, default: object = None) -> Any:
+        return fields.get(key, GROUP_KEYS[key], default)
+
+    cards = get("cards", 1)
+    numa = get("numa")
+    numa = numa if isinstance(numa, list) else [numa] * cards
+    if len(numa) != cards:
+        fields.refuse("numa", GROUP_KEYS["numa"].allowed)
+    links = get("nvlink", [])
+    if not frozenset().union(*links) <= set(range(cards)):
         allowed = f"{GROUP_KEYS['nvlink'].allowed}; positions from 0 to {cards - 1}"
-        problems.append(not_allowed(f"{place}.nvlink", links, allowed))
-    model = _find_model(vendor, group.model or vendor.model, f"{place}.model", problems)
+        fields.refuse("nvlink", allowed)
+    name = get("model", vendor.model)
+    model = _find_model(vendor, name, fields.at("model"), problems)
     if model is None:
         return None
-    return CardGroup(model, group.memory or model.memory, tuple(numa), tuple(map(frozenset, links)))
-
-
-def _is_numa_node(node: int | None) -> bool:
-    return node is None or 0 <= node < _MOST_NUMA_NODES
+    return CardGroup(model, get("memory") or model.memory, tuple(numa), tuple(links))
 
 
 def _find_model(vendor: Vendor, name: str, place: str, problems: list[str]) -> catalog.Model | None:

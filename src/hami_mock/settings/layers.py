@@ -1,24 +1,34 @@
 """Layers of option values: the file, a section of it, the environment, the flags.
 
-pydantic-settings merges the layers and checks the values. Each layer remembers where a value
-stands, so that a message can name the flag, the variable, or the file and key that the user wrote.
+pydantic-settings merges the layers and collects what is wrong with the values. Each layer remembers
+where a value stands, so that a message can name the flag, the variable, or the file and key that
+the user wrote.
 """
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import ConfigDict, PlainValidator, ValidationError, create_model
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource
 
-from hami_mock.kit.similar import did_you_mean
-from hami_mock.settings.options import BY_NAME, ENV_PREFIX, GROUP_KEYS, GROUP_OPTIONS, OPTIONS
+from hami_mock.kit.similar import did_you_mean, similar
+from hami_mock.kit.values import Kind, not_allowed
+from hami_mock.settings.kinds import GROUPS
+from hami_mock.settings.options import BY_NAME, ENV_PREFIX, GROUP_OPTIONS, OPTIONS
 
 # Kubernetes gives a pod such variables for each Service of its namespace: one named hami-mock must
 # not keep the agent from starting.
 _SERVICE_LINK = re.compile(r".*_(SERVICE_(HOST|PORT(_.*)?)|PORT(_\d+_(TCP|UDP|SCTP)(_.*)?)?)")
+
+_CLOSE = 0.8
+"""How like a variable must be to one of ours to be a mistake and not somebody else's."""
+
+_KINDS: Mapping[str, Kind[Any]] = {
+    **{option.name: option.kind for option in OPTIONS},
+    **dict.fromkeys(GROUP_OPTIONS, GROUPS),
+}
 
 
 @dataclass(frozen=True)
@@ -27,52 +37,53 @@ class Entry:
 
     value: Any
     place: str
+    is_in_file: bool = False
 
-
-_NAMES = (*(option.name for option in OPTIONS), *GROUP_OPTIONS)
 
 Layer = Mapping[str, Entry]
 """Option names → entries; none of them is an alias."""
 
 
-def flag_layer(flags: Mapping[str, str], problems: list[str]) -> Layer:
-    """Return the layer of the command line."""
-    return _canonical({name: Entry(value, f"--{name}") for name, value in flags.items()}, problems)
-
-
-def override_layer(values: Mapping[str, str], problems: list[str]) -> Layer:
-    """Return the layer of `ctl set`; names that are no option are problems."""
+def text_layer(values: Mapping[str, str], dashes: str, problems: list[str]) -> Layer:
+    """Return the layer of flags, or without dashes that of `ctl set`."""
     problems += [
-        f"{name}: there is no such option{did_you_mean(name, BY_NAME)}"
+        f"{dashes}{name}: there is no such option{did_you_mean(name, BY_NAME)}"
         for name in values
         if name not in BY_NAME
     ]
-    known = {name: Entry(value, name) for name, value in values.items() if name in BY_NAME}
+    known = {name: Entry(value, dashes + name) for name, value in values.items() if name in BY_NAME}
     return _canonical(known, problems)
 
 
-def environment_layer(environ: Mapping[str, str], problems: list[str]) -> Layer:
-    """Return the layer of the environment; variables that no option reads are problems."""
+def environment_layer(
+    environ: Mapping[str, str], problems: list[str], warnings: list[str]
+) -> Layer:
+    """Return the layer of the environment.
+
+    A variable that is almost one of ours is a problem. Others with our prefix are a warning: CI
+    systems export names such as HAMI_MOCK_IMAGE.
+    """
     known = {
         variable: name
         for option in OPTIONS
         for variable, name in zip(option.variables, (option.name, *option.aliases), strict=True)
     }
-    problems += [
-        f"{variable}: there is no such variable{did_you_mean(variable, known)}"
-        for variable in sorted(environ)
-        if variable.startswith(ENV_PREFIX)
-        and variable not in known
-        and not _SERVICE_LINK.fullmatch(variable)
-    ]
-    return _canonical(
-        {
-            name: Entry(environ[variable], variable)
-            for variable, name in known.items()
-            if variable in environ
-        },
-        problems,
-    )
+    for variable in sorted(environ.keys() - known.keys()):
+        if variable.startswith(ENV_PREFIX) and not _SERVICE_LINK.fullmatch(variable):
+            # Without what they all have in common, which would make any two of them similar.
+            short = {name.removeprefix(ENV_PREFIX): name for name in known}
+            close = similar(variable.removeprefix(ENV_PREFIX), short, cutoff=_CLOSE)
+            line = f"{variable}: there is no such variable"
+            if close:
+                problems.append(f"{line}; did you mean {short[close[0]]}?")
+            else:
+                warnings.append(f"{line}; it is passed over")
+    given = {
+        name: Entry(environ[variable], variable)
+        for variable, name in known.items()
+        if variable in environ
+    }
+    return _canonical(given, problems)
 
 
 def file_layer(
@@ -87,19 +98,28 @@ def file_layer(
         for name, entry in entries.items()
         if name not in known and not _is_empty_mapping(name, entry)
     ]
-    return _canonical(
-        {
-            name: Entry(entry.value, f"{path}: {entry.place}")
-            for name, entry in entries.items()
-            if name in known
-        },
-        problems,
-    )
+    found = {
+        name: Entry(entry.value, f"{path}: {entry.place}", is_in_file=True)
+        for name, entry in entries.items()
+        if name in known
+    }
+    return _canonical(found, problems)
 
 
 def _is_empty_mapping(name: str, entry: Entry) -> bool:
     """Tell whether it is a vendor's key with nothing under it, which YAML reads as null."""
     return entry.value is None and any(known.startswith(f"{name}-") for known in BY_NAME)
+
+
+def _canonical(entries: Mapping[str, Entry], problems: list[str]) -> Layer:
+    """Return the entries under their options' proper names; one that says it twice is a problem."""
+    layer: dict[str, Entry] = {}
+    for name, entry in entries.items():
+        proper = BY_NAME[name].name if name in BY_NAME else name
+        if proper in layer:
+            problems.append(f"{entry.place}: says the same as {layer[proper].place}: keep one")
+        layer[proper] = entry
+    return layer
 
 
 def strongest(name: str, weakest_first: Iterable[Layer]) -> Any:
@@ -114,85 +134,48 @@ class Merged:
     def __init__(self, weakest_first: Sequence[Layer], problems: list[str]) -> None:
         """Merge. A value that isn't allowed is a problem, and as if it hadn't been given."""
         self._layers = weakest_first
-        self._given = [name for name in _NAMES if any(name in layer for layer in weakest_first)]
+        given = [name for name in _KINDS if any(name in layer for layer in weakest_first)]
         try:
-            self._values = self._merge()
+            self.given = self._merge(given)
         except ValidationError as error:
-            problems += self._problems(error)
-            wrong = {str(detail["loc"][0]).replace("_", "-") for detail in error.errors()}
-            self._given = [name for name in self._given if name not in wrong]
-            self._values = self._merge()
+            wrong = {str(detail["loc"][0]): detail["input"] for detail in error.errors()}
+            problems += [
+                not_allowed(self.place(name), value, _KINDS[name].allowed)
+                for name, value in wrong.items()
+            ]
+            self.given = self._merge([name for name in given if name not in wrong])
 
     def __getitem__(self, name: str) -> Any:
-        if name in self._given:
-            return getattr(self._values, _field(name))
+        if name in self.given:
+            return self.given[name]
         return BY_NAME[name].default if name in BY_NAME else None
 
-    def _merge(self) -> BaseSettings:
-        layers = [
-            {_field(name): layer[name].value for name in self._given if name in layer}
-            for layer in reversed(self._layers)
-        ]
-        return _values_model(self._given)(layers=layers)
-
-    def rank(self, name: str) -> int:
-        """Return how strong the layer is that gave an option; -1 for its default."""
-        return max((rank for rank, layer in enumerate(self._layers) if name in layer), default=-1)
+    def rank(self, name: str, *, in_file: bool = False) -> int:
+        """Return how strong the layer is (of the file, if so asked) that gave an option, or -1."""
+        ranks = (
+            rank
+            for rank, layer in enumerate(self._layers)
+            if name in layer and (layer[name].is_in_file or not in_file)
+        )
+        return max(ranks, default=-1)
 
     def place(self, name: str) -> str:
         """Return what the user wrote to set an option, or could write."""
         rank = self.rank(name)
         return self._layers[rank][name].place if rank >= 0 else f"--{name}"
 
-    def _problems(self, error: ValidationError) -> Iterable[str]:
-        lines: dict[str, str] = {}
-        for detail in error.errors():
-            field, *inner = detail["loc"]
-            name = str(field).replace("_", "-")
-            place = self.place(name)
-            allowed: str | None
-            if name in BY_NAME:
-                allowed = BY_NAME[name].kind.allowed
-            else:
-                place, allowed = _place_in_groups(place, inner)
-            line = (
-                f"{place}: there is no such key{did_you_mean(place.rpartition('.')[2], GROUP_KEYS)}"
-            )
-            if allowed is not None:
-                line = not_allowed(place, detail["input"], allowed)
-            # A value that may be of two kinds fails as both: one line is enough.
-            lines.setdefault(place, line)
-        return lines.values()
-
-
-def not_allowed(place: str, value: object, allowed: str) -> str:
-    """Return the line that says that a value isn't allowed, and what is."""
-    return f"{place}: {value!r} is not allowed: it must be {allowed}"
-
-
-def _place_in_groups(place: str, inner: Sequence[Any]) -> tuple[str, str | None]:
-    """Return where in a list of groups a mistake is, and what is allowed there, if anything."""
-    if not inner:
-        return place, "a list of groups of cards, such as [{cards: 4, model: T4}]"
-    if len(inner) == 1:
-        return f"{place}[{inner[0]}]", "a mapping such as {cards: 4, model: T4}"
-    kind = GROUP_KEYS.get(inner[1])
-    return f"{place}[{inner[0]}].{inner[1]}", kind.allowed if kind else None
-
-
-def _canonical(entries: Mapping[str, Entry], problems: list[str]) -> Layer:
-    """Return the entries under their options' proper names; one that says it twice is a problem."""
-    layer: dict[str, Entry] = {}
-    for name, entry in entries.items():
-        proper = BY_NAME[name].name if name in BY_NAME else name
-        if proper in layer:
-            problems.append(f"{entry.place}: says the same as {layer[proper].place}: keep one")
-        layer[proper] = entry
-    return layer
-
-
-def _field(name: str) -> str:
-    return name.replace("-", "_")
+    def _merge(self, names: Iterable[str]) -> Mapping[str, Any]:
+        # A model of just these options: one of all of them would take long to build.
+        fields: dict[str, Any] = {
+            name: (Annotated[Any, PlainValidator(_KINDS[name].read)], ...) for name in names
+        }
+        layers = [
+            {name: layer[name].value for name in fields if name in layer}
+            for layer in reversed(self._layers)
+        ]
+        model: Any = create_model("_Values", __base__=_Base, **fields)
+        values: Mapping[str, Any] = model(layers=layers).__dict__
+        return values
 
 
 class _Base(BaseSettings):
@@ -211,23 +194,3 @@ class _Base(BaseSettings):
         assert isinstance(init_settings, InitSettingsSource)
         layers = init_settings.init_kwargs["layers"]
         return tuple(InitSettingsSource(settings_cls, layer) for layer in layers)
-
-
-@cache
-def _group_model() -> type[BaseModel]:
-    fields: dict[str, Any] = {
-        key: (kind.annotation | None, None) for key, kind in GROUP_KEYS.items()
-    }
-    return create_model("_Group", __config__=ConfigDict(extra="forbid"), **fields)
-
-
-def _values_model(names: Iterable[str]) -> type[BaseSettings]:
-    """Return a model of just these options: one of all of them would take long to build."""
-    fields: dict[str, Any] = {
-        _field(name): (
-            BY_NAME[name].kind.annotation if name in BY_NAME else list[_group_model()],  # type: ignore[misc]
-            ...,
-        )
-        for name in names
-    }
-    return create_model("_Values", __base__=_Base, **fields)

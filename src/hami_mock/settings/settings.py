@@ -3,11 +3,12 @@
 import os
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from hami_mock.errors import UsageError
-from hami_mock.kubelet.limits import Version, parse_version
+from hami_mock.kit.values import not_allowed
+from hami_mock.kubelet.limits import Version
 from hami_mock.settings.card_groups import card_groups
 from hami_mock.settings.config_file import ConfigFile, Section, read
 from hami_mock.settings.layers import (
@@ -16,11 +17,10 @@ from hami_mock.settings.layers import (
     Merged,
     environment_layer,
     file_layer,
-    flag_layer,
-    not_allowed,
-    override_layer,
     strongest,
+    text_layer,
 )
+from hami_mock.settings.options import BY_NAME, GENERAL
 from hami_mock.settings.vendor_settings import Hami, Named, VendorSettings, vendor_settings
 from hami_mock.vendors import VENDORS
 
@@ -38,26 +38,35 @@ __all__ = ["Named", "Settings", "VendorSettings", "load"]
 
 @dataclass(frozen=True)
 class Settings:
-    """All that the user decided."""
+    """All that the user decided: the general options by name, and what the others come to."""
 
     node_name: str
     socket_dir: str
     http_listen: str
     log_level: str
     log_format: str
-    config: str
+    config: str | None
     control_socket: str
     pod_resources_socket: str
     kubernetes_events: bool
     hami: bool
     hami_keep_annotations: bool
     source: str
-    device_config_file: str
-    scenario: str
+    device_config_file: str | None
+    scenario: str | None
     seed: int | None
     ignored_xids: frozenset[int]
     kubelet_version: Version | None
     vendors: tuple[VendorSettings, ...]
+    given: Mapping[str, Any]
+    """The values of all options that were given somewhere."""
+    warnings: tuple[str, ...] = ()
+
+    def value(self, name: str) -> Any:
+        """Return the value of an option, or of a vendor's groups (None: there are none)."""
+        if name in self.given:
+            return self.given[name]
+        return BY_NAME[name].default if name in BY_NAME else None
 
     @property
     def is_companion(self) -> bool:
@@ -78,10 +87,11 @@ def load(flags: Mapping[str, str], overrides: Mapping[str, str] | None = None) -
     Raises UsageError with one line for each mistake, in whichever source it is.
     """
     problems: list[str] = []
+    warnings: list[str] = []
     strong = [
-        environment_layer(os.environ, problems),
-        flag_layer(flags, problems),
-        override_layer(overrides or {}, problems),
+        environment_layer(os.environ, problems, warnings),
+        text_layer(flags, "--", problems),
+        text_layer(overrides or {}, "", problems),
     ]
     path = str(strongest("config", strong) or "")
     file = ConfigFile()
@@ -104,7 +114,7 @@ def load(flags: Mapping[str, str], overrides: Mapping[str, str] | None = None) -
             _settings(layers, node_name, device_files, problems)
     if problems:
         raise UsageError(dict.fromkeys(problems))
-    return settings
+    return replace(settings, warnings=tuple(warnings))
 
 
 def _node_name_layer() -> Layer:
@@ -133,27 +143,9 @@ def _settings(
             f"{values.place('hami')}: an agent that is HAMi's node side can't be the companion of "
             f"another one: leave out {values.place('source')} or this"
         )
-    version = values["kubelet-version"]
-    return Settings(
-        node_name=node_name,
-        socket_dir=values["socket-dir"],
-        http_listen=values["http-listen"],
-        log_level=values["log-level"],
-        log_format=values["log-format"],
-        config=values["config"] or "",
-        control_socket=values["control-socket"],
-        pod_resources_socket=values["pod-resources-socket"],
-        kubernetes_events=values["kubernetes-events"],
-        hami=values["hami"],
-        hami_keep_annotations=values["hami-keep-annotations"],
-        source=values["source"],
-        device_config_file=values["device-config-file"] or "",
-        scenario=values["scenario"] or "",
-        seed=values["seed"],
-        ignored_xids=frozenset(int(xid) for xid in values["ignored-xids"].split(",") if xid),
-        kubelet_version=parse_version(version) if version else None,
-        vendors=vendors,
-    )
+    own = {option.field: values[option.name] for option in GENERAL}
+    own |= {"node_name": node_name, "vendors": vendors}
+    return Settings(**own, given=values.given)
 
 
 def _device_file(

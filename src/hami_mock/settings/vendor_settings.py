@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hami_mock.kit.values import not_allowed
 from hami_mock.node.cards import CardGroup
 from hami_mock.settings.card_groups import card_groups
-from hami_mock.settings.layers import Merged, not_allowed
+from hami_mock.settings.layers import Merged
 from hami_mock.settings.options import BY_NAME
 from hami_mock.vendors import Offer, Role, Vendor
 

@@ -4,36 +4,11 @@ from collections.abc import Iterator
 
 from hami_mock.node.cards import Card
 from hami_mock.node.sizing import Node
-from hami_mock.settings.settings import Settings
-
-_AT_START_ONLY = (
-    "socket_dir",
-    "http_listen",
-    "log_format",
-    "control_socket",
-    "pod_resources_socket",
-    "kubernetes_events",
-    "hami",
-    "hami_keep_annotations",
-    "source",
-    "scenario",
-    "seed",
-)
-"""What an agent that runs can't change; it says so and goes on with the rest."""
 
 
 def changes(before: Node, after: Node) -> list[str]:
     """Return a line for each card and each resource that differs."""
     return [*_cards(before, after), *_resources(before, after)]
-
-
-def waiting(before: Settings, after: Settings) -> list[str]:
-    """Return a line for each setting that differs and takes effect only at the next start."""
-    return [
-        f"{name.replace('_', '-')}: takes effect at the next start"
-        for name in _AT_START_ONLY
-        if getattr(before, name) != getattr(after, name)
-    ]
 
 
 def _cards(before: Node, after: Node) -> Iterator[str]:

@@ -17,9 +17,11 @@ from hami_mock.kubelet.pod_resources import PodResources
 from hami_mock.node.event_kinds import Kind
 from hami_mock.node.sizing import Past
 from hami_mock.node.state import NodeState
+from hami_mock.settings.differences import differences, refusals
+from hami_mock.settings.options import Takes
 from hami_mock.settings.settings import Settings, load
 from hami_mock.sources import unit_record
-from hami_mock.sources.changes import changes, waiting
+from hami_mock.sources.changes import changes
 from hami_mock.sources.configured import plan
 
 if TYPE_CHECKING:
@@ -27,14 +29,6 @@ if TYPE_CHECKING:
 
 _SETTLE_SECONDS = 0.2
 """A file is read when it has stayed the same for so long: somebody may still be writing it."""
-
-_FIXED = {
-    "node_name": "its cards are named after the node",
-    "config": "it follows the file that it was started with",
-    "hami": "all of its resources may have other names",
-    "source": "its cards would be other ones",
-}
-"""What can't change while the agent runs, and why."""
 
 _log = logging.getLogger(__name__)
 
@@ -98,10 +92,12 @@ class Configuration:
 
     async def reload(self) -> list[str]:
         """Read everything again and return what changed. Raises UsageError; the old one stays."""
+        if not self._files:
+            return ["there is no file to read again: the agent was started without --config"]
         async with self._one_at_a_time:
             self._seen = self._content()
             try:
-                return await self._apply(self.overrides)
+                return await self._apply(self.overrides, {})
             except UsageError as error:
                 self.error = error.problems
                 told = "; ".join(error.problems)
@@ -112,7 +108,7 @@ class Configuration:
         """Set options over all else, or take all that was set back first; return what changed."""
         async with self._one_at_a_time:
             overrides = {**({} if reset else self.overrides), **values}
-            lines = await self._apply(overrides)
+            lines = await self._apply(overrides, values)
             self.overrides = overrides
             return lines
 
@@ -131,14 +127,19 @@ class Configuration:
             "missing": self.missing,
         }
 
-    async def _apply(self, overrides: Mapping[str, str]) -> list[str]:
+    async def _apply(self, overrides: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
+        """Load and apply. What was just asked for (`new`) must not have to wait for a start."""
         settings = load(self._flags, overrides)
-        self._check_fixed(settings)
+        changed = list(differences(self.settings, settings))
+        if problems := refusals(changed, new):
+            raise UsageError(problems)
         if self.companion is not None:
             lines = await self.companion.reconfigure(settings)
         else:
             lines = await self._change_node(settings)
-        lines += waiting(self.settings, settings)
+        at_once = [c.line for c in changed if c.takes_effect is Takes.AT_ONCE]
+        waiting = [c.line for c in changed if c.takes_effect is Takes.AT_START]
+        lines = [*at_once, *lines, *waiting]
         self.settings = settings
         self.error = ()
         self._state.ignored_xids = settings.ignored_xids
@@ -148,16 +149,6 @@ class Configuration:
             told = "; ".join(lines)
             self._state.events.add(Kind.CONFIGURATION_CHANGED, self._subject, told)
         return lines
-
-    def _check_fixed(self, settings: Settings) -> None:
-        wrong = [
-            f"{name.replace('_', '-')}: {getattr(settings, name)!r} is not allowed: for an agent "
-            f"that runs it stays {getattr(self.settings, name)!r}, since {reason}"
-            for name, reason in _FIXED.items()
-            if getattr(settings, name) != getattr(self.settings, name)
-        ]
-        if wrong:
-            raise UsageError(wrong)
 
     async def _change_node(self, settings: Settings) -> list[str]:
         held = await self._pod_resources.held()

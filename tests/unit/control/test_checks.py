@@ -3,7 +3,7 @@ import pytest
 from hami_mock.control import checks
 from hami_mock.control.checks import arguments_of, read_arguments
 from hami_mock.errors import UsageError
-from hami_mock.kit.fields import Kind
+from hami_mock.kit.values import Kind
 from hami_mock.node.fault import Call
 from hami_mock.node.fault_kinds import VERBS
 

@@ -57,13 +57,85 @@ def test_an_empty_list_of_groups_is_no_cards(tmp_path: Path) -> None:
     assert groups_of(tmp_path, "nvidia-groups: []") == ()
 
 
-@pytest.mark.parametrize(
-    "flag", [{"nvidia_cards": "5"}, {"nvidia_model": "T4"}, {"nvidia_memory": "777"}]
-)
-def test_a_simple_option_of_a_stronger_layer_replaces_the_groups(
+GROUPS = """
+nvidia-groups:
+  - {cards: 4, model: A100-SXM4-80GB, numa: [0, 0, 1, 1], nvlink: [[0, 1], [2, 3]]}
+  - {cards: 2, model: T4}
+"""
+
+
+def test_a_flag_for_cards_takes_the_first_of_the_files_groups(tmp_path: Path) -> None:
+    (only,) = groups_of(tmp_path, GROUPS, nvidia_cards="3")
+    assert (only.model.name, only.numa) == ("A100-SXM4-80GB", (0, 0, 1))
+    assert only.links == (frozenset({0, 1}), frozenset({2}))
+    first, second = groups_of(tmp_path, GROUPS, nvidia_cards="5")
+    assert (first.cards, second.cards, second.model.name) == (4, 1, "T4")
+    assert len(groups_of(tmp_path, GROUPS, nvidia_cards="6")) == 2
+    assert groups_of(tmp_path, GROUPS, nvidia_cards="0") == ()
+
+
+def test_a_variable_for_cards_takes_the_first_of_the_files_groups(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HAMI_MOCK_NVIDIA_CARDS", "2")
+    (only,) = groups_of(tmp_path, GROUPS)
+    assert (only.cards, only.model.name, only.numa) == (2, "A100-SXM4-80GB", (0, 0))
+
+
+def test_more_cards_than_the_groups_have_are_refused(tmp_path: Path) -> None:
+    (line,) = problems_of(lambda: groups_of(tmp_path, GROUPS, nvidia_cards="7"))
+    assert line == (
+        f"--nvidia-cards: 7 is not allowed: it must be at most 6, the cards in {tmp_path}/"
+        "config.yaml: nvidia-groups: list more of them there"
+    )
+
+
+@pytest.mark.parametrize("flag", [{"nvidia_model": "T4"}, {"nvidia_memory": "777"}])
+def test_a_flag_for_the_model_does_not_drop_the_files_groups(
     tmp_path: Path, flag: dict[str, str]
 ) -> None:
-    assert len(groups_of(tmp_path, "nvidia-groups: [{cards: 1}, {cards: 1}]", **flag)) == 1
+    (line,) = problems_of(lambda: groups_of(tmp_path, GROUPS, **flag))
+    name = next(iter(flag)).replace("_", "-")
+    assert line == (
+        f"--{name}: {tmp_path}/config.yaml: nvidia-groups says which cards there are: change it "
+        "there"
+    )
+
+
+def test_a_section_may_replace_the_groups_of_the_file(tmp_path: Path) -> None:
+    text = GROUPS + 'nodes: [{match: "*", nvidia: {cards: 3, model: T4}}]'
+    (only,) = groups_of(tmp_path, text, node_name="any")
+    assert (only.cards, only.model.name) == (3, "T4")
+    (only,) = groups_of(tmp_path, text, node_name="any", nvidia_cards="9", nvidia_model="L4")
+    assert (only.cards, only.model.name) == (9, "L4")
+
+
+def vendors_with_cards(flags: dict[str, str]) -> list[str]:
+    return [found.vendor.key for found in load(flags).vendors if found.groups]
+
+
+def test_vendors_restricts_the_node(tmp_path: Path) -> None:
+    assert vendors_with_cards({"vendors": "nvidia"}) == ["nvidia"]
+    assert vendors_with_cards({"vendors": "mlu, nvidia"}) == ["nvidia", "mlu"]
+    assert vendors_with_cards({"vendors": "hygon", "hygon-cards": "1"}) == ["hygon"]
+    for value in ("nvidia", "[nvidia]", "nvidia,hygon"):
+        path = config_file(tmp_path, f"vendors: {value}\nnvidia-cards: 4")
+        assert vendors_with_cards({"config": path}) == ["nvidia"]
+
+
+def test_a_flag_for_vendors_is_stronger_than_the_cards_of_the_file(tmp_path: Path) -> None:
+    path = config_file(tmp_path, "mlu-cards: 4")
+    assert vendors_with_cards({"config": path, "vendors": "nvidia"}) == ["nvidia"]
+
+
+def test_cards_of_a_vendor_that_is_left_out_are_an_error(tmp_path: Path) -> None:
+    flags = {"vendors": "nvidia", "mlu-cards": "2", "ascend-cards": "0"}
+    assert problems_of(lambda: load(flags)) == (
+        "--mlu-cards: --vendors leaves mlu out: add it there, or leave this out",
+    )
+    path = config_file(tmp_path, "vendors: nvidia\nmlu: {groups: [{cards: 1}]}")
+    (line,) = problems_of(lambda: load({"config": path}))
+    assert line.startswith(f"{path}: mlu.groups: {path}: vendors leaves mlu out")
 
 
 def test_groups_of_a_stronger_layer_replace_the_simple_options(tmp_path: Path) -> None:

@@ -3,16 +3,18 @@ from typing import TypeVar
 
 import pytest
 
+from hami_mock.kit.values import not_allowed
+from hami_mock.settings.card_groups import card_groups
 from hami_mock.settings.layers import (
     Entry,
     Layer,
     Merged,
     environment_layer,
     file_layer,
-    flag_layer,
-    not_allowed,
     strongest,
+    text_layer,
 )
+from hami_mock.vendors import NVIDIA
 
 FILE = "/etc/hami-mock.yaml"
 T = TypeVar("T")
@@ -37,12 +39,12 @@ def merged(*layers: Layer) -> Merged:
 
 
 def test_a_flag_remembers_how_it_was_written() -> None:
-    found = fine(lambda problems: flag_layer({"nvidia-cards": "3"}, problems))
+    found = fine(lambda problems: text_layer({"nvidia-cards": "3"}, "--", problems))
     assert found == {"nvidia-cards": Entry("3", "--nvidia-cards")}
 
 
 def test_an_alias_becomes_its_option_and_keeps_its_place() -> None:
-    found = fine(lambda problems: flag_layer({"mlu-resource-memory-name": "a/b"}, problems))
+    found = fine(lambda problems: text_layer({"mlu-resource-memory-name": "a/b"}, "--", problems))
     assert found == {"ascend-resource-memory-name": Entry("a/b", "--mlu-resource-memory-name")}
 
 
@@ -58,13 +60,13 @@ def test_an_option_and_its_alias_in_one_layer_are_an_error() -> None:
 
 def test_variables_become_options() -> None:
     environ = {"HAMI_MOCK_NVIDIA_CARDS": "3", "PATH": "/bin", "HAMI_MOCKING": "x"}
-    found = fine(lambda problems: environment_layer(environ, problems))
+    found = fine(lambda problems: environment_layer(environ, problems, problems))
     assert found == {"nvidia-cards": Entry("3", "HAMI_MOCK_NVIDIA_CARDS")}
 
 
 def test_an_alias_is_a_variable_too() -> None:
     name = "HAMI_MOCK_MLU_RESOURCE_MEMORY_NAME"
-    found = fine(lambda problems: environment_layer({name: "a/b"}, problems))
+    found = fine(lambda problems: environment_layer({name: "a/b"}, problems, problems))
     assert found == {"ascend-resource-memory-name": Entry("a/b", name)}
 
 
@@ -76,31 +78,38 @@ def test_an_alias_is_a_variable_too() -> None:
 )  # fmt: skip
 def test_what_kubernetes_sets_for_a_service_is_no_mistake(name: str) -> None:
     environ = {f"HAMI_MOCK_{name}": "10.0.0.1"}
-    assert fine(lambda problems: environment_layer(environ, problems)) == {}
+    assert fine(lambda problems: environment_layer(environ, problems, problems)) == {}
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"),
+    ("name", "meant"),
     [
-        ("HAMI_MOCK_NVIDIA_CARD", "; did you mean HAMI_MOCK_NVIDIA_CARDS?"),
-        ("HAMI_MOCK_NVIDIA_GROUPS", ""),
-        ("HAMI_MOCK_", ""),
-        ("HAMI_MOCK_QQQQ", ""),
-        ("HAMI_MOCK_nvidia_cards", ""),
+        ("HAMI_MOCK_NVIDIA_CARD", "HAMI_MOCK_NVIDIA_CARDS"),
+        ("HAMI_MOCK_nvidia_cards", "HAMI_MOCK_NVIDIA_CARDS"),
+        ("HAMI_MOCK_HTTP_LISTENS", "HAMI_MOCK_HTTP_LISTEN"),
     ],
 )
-def test_an_unknown_variable_is_a_problem(name: str, hint: str) -> None:
+def test_a_variable_that_is_almost_one_of_ours_is_a_problem(name: str, meant: str) -> None:
     problems: list[str] = []
-    assert environment_layer({name: "1"}, problems) == {}
-    assert len(problems) == 1
-    assert problems[0].startswith(f"{name}: there is no such variable")
-    assert hint in problems[0]
+    warnings: list[str] = []
+    assert environment_layer({name: "1"}, problems, warnings) == {}
+    assert problems == [f"{name}: there is no such variable; did you mean {meant}?"]
+    assert warnings == []
+
+
+@pytest.mark.parametrize("name", ["IMAGE", "TAG", "QQQQ", "", "VERSION", "CHART_VERSION"])
+def test_a_variable_of_somebody_else_is_a_warning(name: str) -> None:
+    problems: list[str] = []
+    warnings: list[str] = []
+    assert environment_layer({f"HAMI_MOCK_{name}": "1"}, problems, warnings) == {}
+    assert problems == []
+    assert warnings == [f"HAMI_MOCK_{name}: there is no such variable; it is passed over"]
 
 
 def test_each_unknown_variable_gets_a_line_and_the_others_count() -> None:
     problems: list[str] = []
     environ = {"HAMI_MOCK_B": "", "HAMI_MOCK_MLU_CARDS": "1", "HAMI_MOCK_A": ""}
-    assert list(environment_layer(environ, problems)) == ["mlu-cards"]
+    assert list(environment_layer(environ, [], problems)) == ["mlu-cards"]
     assert [line.partition(":")[0] for line in problems] == ["HAMI_MOCK_A", "HAMI_MOCK_B"]
 
 
@@ -128,7 +137,7 @@ def test_a_file_can_not_name_another_file() -> None:
 def test_the_entries_of_a_file_know_their_file() -> None:
     entries = {"nvidia-cards": Entry(3, "nvidia.cards")}
     found = fine(lambda problems: file_layer(FILE, entries, problems))
-    assert found == {"nvidia-cards": Entry(3, f"{FILE}: nvidia.cards")}
+    assert found == {"nvidia-cards": Entry(3, f"{FILE}: nvidia.cards", is_in_file=True)}
 
 
 def test_the_last_layer_is_the_strongest() -> None:
@@ -197,7 +206,7 @@ def test_a_bad_value_that_a_stronger_layer_covers_is_no_mistake() -> None:
 def test_a_mistake_in_a_group_is_named_with_its_place(groups: object, line: str) -> None:
     entries = {"nvidia-groups": Entry(groups, "f")}
     problems: list[str] = []
-    Merged([entries], problems)
+    card_groups(NVIDIA, Merged([entries], problems), problems)
     assert len(problems) == 1
     assert problems[0].startswith(line)
 

@@ -1,3 +1,4 @@
+import dataclasses
 import os
 import socket
 from dataclasses import dataclass, field
@@ -5,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hami_mock.settings.options import GENERAL
 from hami_mock.settings.settings import Settings, load
 from hami_mock.vendors import VENDORS, Role
 from hami_mock.views.deviceplugin.lifecycle import socket_name
@@ -30,7 +32,7 @@ def test_nothing_said_gives_the_defaults(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (settings.log_level, settings.log_format) == ("info", "text")
     assert settings.kubelet_version is None
     assert {key: count for key, count in cards(settings).items() if count} == BY_DEFAULT
-    assert (settings.hami, settings.device_config_file) == (False, "")
+    assert (settings.hami, settings.device_config_file) == (False, None)
     assert [vendor.vendor for vendor in settings.vendors] == list(VENDORS)
 
 
@@ -285,7 +287,6 @@ BAD_INPUTS = [
         ("HAMI_MOCK_NVIDIA_CARD: there is no such variable; did you mean HAMI_MOCK_NVIDIA_CARDS?",),
         environ={"HAMI_MOCK_NVIDIA_CARD": "1"},
     ),
-    Bad(("HAMI_MOCK_GPUS: there is no such variable",), environ={"HAMI_MOCK_GPUS": "1"}),
     Bad(("--config: can't read '/nowhere'",), environ={"HAMI_MOCK_CONFIG": "/nowhere"}),
     in_file("nvidia-cards: yes", "nvidia-cards: True is not allowed", CARDS),
     in_file("nvidia-cards:", "nvidia-cards: None is not allowed", CARDS),
@@ -372,9 +373,9 @@ def test_bad_input_is_one_line_of_place_value_and_what_is_allowed(
         ),
         pytest.param(
             {"nvidia-cards": "x"},
-            {"HAMI_MOCK_A": "", "HAMI_MOCK_B": ""},
+            {"HAMI_MOCK_MLU_CARD": "", "HAMI_MOCK_LOG_LEVELS": ""},
             "",
-            ["HAMI_MOCK_A", "HAMI_MOCK_B", "--nvidia-cards"],
+            ["HAMI_MOCK_MLU_CARD", "HAMI_MOCK_LOG_LEVELS", "--nvidia-cards"],
             id="unknown variables and a bad flag",
         ),
         pytest.param(
@@ -383,9 +384,9 @@ def test_bad_input_is_one_line_of_place_value_and_what_is_allowed(
         ),
         pytest.param(
             {},
-            {"HAMI_MOCK_A": "", "HAMI_MOCK_NVIDIA_CARDS": "x"},
+            {"HAMI_MOCK_MLU_CARD": "", "HAMI_MOCK_NVIDIA_CARDS": "x"},
             "",
-            ["HAMI_MOCK_A", "HAMI_MOCK_NVIDIA_CARDS"],
+            ["HAMI_MOCK_MLU_CARD:", "HAMI_MOCK_NVIDIA_CARDS"],
             id="an unknown variable and a bad one",
         ),
         pytest.param(
@@ -420,6 +421,16 @@ def test_each_of_several_mistakes_gets_its_line(
     starts = [part.replace("{path}", path) for part in expected]
     assert len(lines) == len(expected)
     assert all(any(line.startswith(start) for line in lines) for start in starts)
+
+
+def test_a_variable_that_nobody_knows_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HAMI_MOCK_IMAGE", "registry.example.com/hami-mock:1")
+    assert load({}).warnings == ("HAMI_MOCK_IMAGE: there is no such variable; it is passed over",)
+
+
+def test_every_general_option_is_an_attribute() -> None:
+    fields = {field.name for field in dataclasses.fields(Settings)}
+    assert fields == {option.field for option in GENERAL} | {"given", "warnings"}
 
 
 def test_settings_can_not_be_changed() -> None:

@@ -1,11 +1,9 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from hami_mock.node.sizing import Node, Past
 from hami_mock.settings.settings import Settings, load
-from hami_mock.sources.changes import changes, waiting
+from hami_mock.sources.changes import changes
 from hami_mock.sources.configured import configured_node
 from tests.unit.builders import NODE, config_file
 
@@ -80,29 +78,3 @@ def test_a_renamed_resource_is_one_that_goes_and_one_that_comes() -> None:
         "nvidia.com/gpumem: gone (100)",
         "example.com/mem: new (100 x 1 MiB)",
     ]
-
-
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [
-        ("socket-dir", "/elsewhere"),
-        ("http-listen", ":1"),
-        ("log-format", "json"),
-        ("control-socket", "/x.sock"),
-        ("pod-resources-socket", "/y.sock"),
-        ("kubernetes-events", "on"),
-        ("scenario", "x.yaml"),
-        ("seed", "7"),
-    ],
-)
-def test_what_waits_for_the_next_start_is_told(option: str, value: str) -> None:
-    changed = settings_of(**{option.replace("-", "_"): value})
-    assert waiting(settings_of(), changed) == [f"{option}: takes effect at the next start"]
-    assert waiting(changed, changed) == []
-
-
-@pytest.mark.parametrize(
-    "flags", [{"nvidia_cards": 3}, {"log_level": "debug"}, {"ignored_xids": "79"}]
-)
-def test_what_takes_effect_at_once_does_not_wait(flags: dict[str, Any]) -> None:
-    assert waiting(settings_of(), settings_of(**flags)) == []

@@ -93,6 +93,7 @@ def test_a_file_that_changed_is_applied_as_one_step(start: Start) -> None:
     told = agent.state.changes.next()
     agent.write("nvidia-memory: 60")
     assert agent.reload() == [
+        "nvidia-memory: 50 → 60",
         "nvidia/0: V100-SXM2-32GB 50 MiB → V100-SXM2-32GB 60 MiB",
         "nvidia/1: V100-SXM2-32GB 50 MiB → V100-SXM2-32GB 60 MiB",
         f"{GPUMEM}: 100 x 1 MiB → 120 x 1 MiB",
@@ -215,7 +216,7 @@ def test_an_option_that_makes_a_rejected_file_fit_clears_its_error(start: Start)
             "other",
             "node-name: 'other' is not allowed: for an agent that runs it stays",
         ),
-        ("hami", "on", "hami: True is not allowed: for an agent that runs it stays False"),
+        ("hami", "on", "hami: 'on' is not allowed: for an agent that runs it stays 'off'"),
         (
             "source",
             "hami",
@@ -257,9 +258,44 @@ def test_what_waits_for_the_next_start_is_told_and_the_rest_applied(start: Start
     assert agent.reload() == []
 
 
+@pytest.mark.parametrize(
+    ("name", "value"), [("http_listen", ":1"), ("kubernetes_events", "on"), ("seed", "7")]
+)
+def test_what_only_a_start_can_change_is_not_set(start: Start, name: str, value: str) -> None:
+    agent = start()
+    option = name.replace("_", "-")
+    assert rejected(lambda: agent.set(reset=False, **{name: value})) == (
+        f"{option}: it can't change while the agent runs: restart it with --{option}={value}"
+    )
+    assert agent.configuration.overrides == {}
+    assert agent.set(log_format="text") == []
+
+
+def test_a_reload_without_a_file_says_so(start: Start) -> None:
+    agent = start()
+    settings = load({"node-name": NODE, "socket-dir": str(agent.folder)})
+    configuration = Configuration(settings, {}, agent.state, agent.holders)
+    (line,) = anyio.run(configuration.reload)
+    assert line.startswith("there is no file to read again")
+
+
+def test_cards_that_are_set_over_groups_are_the_first_of_them(start: Start) -> None:
+    agent = start("nvidia-groups: [{cards: 4, model: A100-SXM4-80GB, memory: 10, numa: 1}]")
+    agent.set(nvidia_cards="2")
+    assert [(card.model.name, card.numa) for card in agent.state.node.cards] == [
+        ("A100-SXM4-80GB", 1)
+    ] * 2
+    assert "at most 4, the cards in" in rejected(lambda: agent.set(nvidia_cards="5"))
+    assert "says which cards there are" in rejected(lambda: agent.set(nvidia_model="T4"))
+    assert len(agent.state.node.cards) == 2
+
+
 def test_log_level_and_ignored_xids_take_effect_at_once(start: Start) -> None:
     agent = start()
-    agent.set(log_level="debug", ignored_xids="79, 13")
+    assert agent.set(log_level="debug", ignored_xids="79, 13") == [
+        "log-level: info → debug",
+        "ignored-xids: 13,31,43,45,68,109 → 13,79",
+    ]
     assert logging.getLogger().level == logging.DEBUG
     assert agent.state.ignored_xids == {79, 13}
     agent.set(reset=True)

@@ -9,7 +9,7 @@ from hami_mock.cli.parser import Parsed
 from hami_mock.control.protocol import Request
 from hami_mock.errors import UsageError
 from hami_mock.faults.targets import ALL
-from hami_mock.kit.fields import SPAN, Kind
+from hami_mock.kit.values import SPAN, Kind
 from hami_mock.node.fault import FaultKind, On, Parameter, Verb
 from hami_mock.node.fault_kinds import VERBS, XID
 from hami_mock.vendors import VENDORS

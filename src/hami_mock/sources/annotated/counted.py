@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from hami_mock import vendors
 from hami_mock.node.cards import Card, card_uuid
-from hami_mock.settings.options import MOST_CARDS
+from hami_mock.settings.kinds import MOST_CARDS
 from hami_mock.settings.vendor_settings import VendorSettings
 from hami_mock.sources.annotated.found import Found
 from hami_mock.sources.annotated.node_object import NodeObject

@@ -1,0 +1,291 @@
+"""Values that people wrote: what each kind may be, and a reader of mappings that notes mistakes.
+
+A `Kind` knows how to read a value, says in words what is allowed, and as a JSON Schema what an
+editor may complete. `Fields` reads a mapping by kinds and collects all that is wrong, each mistake
+with its place. Pure.
+"""
+
+import re
+import reprlib
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, Generic, TypeVar
+
+from hami_mock.kit import durations
+from hami_mock.kit.similar import did_you_mean
+
+_E = TypeVar("_E", bound=StrEnum)
+_T = TypeVar("_T")
+_D = TypeVar("_D")
+
+Schema = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Kind(Generic[_T]):
+    """A kind of value. `read` raises ValueError for what isn't allowed; `allowed` says what is."""
+
+    read: Callable[[object], _T]
+    allowed: str
+    schema: Schema = field(default_factory=dict, compare=False)
+    metavar: str = "VALUE"
+    show: Callable[[Any], str] = str
+    """Writes a value as a user would."""
+
+    def then(self, make: Callable[[_T], _D], show: Callable[[Any], str]) -> "Kind[_D]":
+        """Return the kind that makes something of the value."""
+        return Kind(
+            lambda value: make(self.read(value)), self.allowed, self.schema, self.metavar, show
+        )
+
+    def or_word(self, word: str, meaning: _D) -> "Kind[_T | _D]":
+        """Return the kind that takes a word too, and reads it as that."""
+
+        def read(value: object) -> _T | _D:
+            return meaning if value == word else self.read(value)
+
+        schema = {"anyOf": [self.schema, {"const": word}]}
+        return Kind(read, f"{self.allowed}, or {word}", schema, f"{self.metavar}|{word}")
+
+
+def whole(low: int, high: int) -> Kind[int]:
+    """Return the kind of whole numbers in a range."""
+
+    def read(value: object) -> int:
+        # YAML's `yes` and `on` are booleans, and for Python a boolean is a fine number.
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise ValueError("not in the range")
+        return value
+
+    schema = {"type": "integer", "minimum": low, "maximum": high}
+    return Kind(read, f"a whole number from {low} to {high}", schema, "N")
+
+
+def factor(most: float) -> Kind[float]:
+    """Return the kind of numbers above 0 that something is multiplied with."""
+
+    def read(value: object) -> float:
+        # Not the other way round: what isn't a number is in no range.
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= most:
+            raise ValueError("not in the range")
+        return float(value)
+
+    schema = {"type": "number", "exclusiveMinimum": 0, "maximum": most}
+    return Kind(read, f"a number above 0, at most {most}", schema, "X")
+
+
+def or_text(kind: Kind[_T]) -> Kind[_T]:
+    """Return the kind that takes a number as a text too, and 1e+06, as Helm writes large ones."""
+
+    def read(value: object) -> _T:
+        if isinstance(value, str):
+            value = float(value) if re.search(r"[.eE]", value) else int(value)
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        return kind.read(value)
+
+    return replace(kind, read=read)
+
+
+def choice(*words: str) -> Kind[str]:
+    """Return the kind of a few fixed words."""
+
+    def read(value: object) -> str:
+        if value not in words:
+            raise ValueError("none of the words")
+        return str(value)
+
+    return Kind(read, "one of " + ", ".join(words), {"enum": list(words)}, "|".join(words))
+
+
+def pattern(regex: str, allowed: str, metavar: str) -> Kind[str]:
+    """Return the kind of texts that match a pattern as a whole."""
+
+    def read(value: object) -> str:
+        if not isinstance(value, str) or re.fullmatch(regex, value) is None:
+            raise ValueError("no text of that form")
+        return value
+
+    return Kind(read, allowed, {"type": "string", "pattern": f"^({regex})$"}, metavar)
+
+
+def one_of(words: type[_E]) -> Kind[_E]:
+    """Return the kind of the words of an enumeration."""
+    word = choice(*words)
+    return Kind(lambda value: words(str(value)), word.allowed, word.schema, word.metavar)
+
+
+def time(low: float) -> Kind[float]:
+    """Return the kind of lengths of time that are at least so long."""
+
+    def read(value: object) -> float:
+        seconds = durations.parse(value)
+        if not low <= seconds <= MOST_SECONDS:
+            raise ValueError("too short or too long")
+        return seconds
+
+    least = f"at least {durations.show(low)} and " if low else ""
+    allowed = f"{durations.FORM}, {least}at most {durations.show(MOST_SECONDS)}"
+    return Kind(read, allowed, {"type": ["string", "number"]}, "DURATION", durations.show)
+
+
+def _line(value: object) -> str:
+    if not isinstance(value, str) or not value.isprintable():
+        raise ValueError("not a line of text")
+    if not 0 < len(value) <= _MOST_CHARACTERS:
+        raise ValueError("too short or too long")
+    return value
+
+
+MOST_SECONDS = 7 * 24 * 3600.0
+"""Nobody means to wait longer than a week."""
+SHORTEST = 0.01
+"""What changes faster nobody sees, and it would stop all else."""
+_MOST_CHARACTERS = 500
+
+LINE = Kind(
+    _line,
+    f"a line of text, at most {_MOST_CHARACTERS} characters",
+    {"type": "string", "minLength": 1, "maxLength": _MOST_CHARACTERS},
+    "TEXT",
+)
+SPAN = time(SHORTEST)
+
+
+def listed(item: Kind[_T], allowed: str, metavar: str, *, least: int = 0) -> Kind[tuple[_T, ...]]:
+    """Return the kind of lists, which may also be written as a text with commas."""
+
+    def read(value: object) -> tuple[_T, ...]:
+        if isinstance(value, str):
+            value = [part.strip() for part in value.split(",")] if value.strip() else []
+        items = tuple(item.read(part) for part in (value if isinstance(value, list) else [value]))
+        if len(items) < least:
+            raise ValueError("too few")
+        return items
+
+    several = {"type": "array", "items": item.schema, "minItems": least}
+    schema = {"anyOf": [several, {"type": "string"}]}
+    return Kind(read, allowed, schema, metavar, lambda items: ",".join(map(item.show, items)))
+
+
+def _switch(value: object) -> bool:
+    words = {"on": True, "true": True, "yes": True, "1": True}
+    words |= {"off": False, "false": False, "no": False, "0": False}
+    if isinstance(value, bool | str | int) and str(value).lower() in words:
+        return words[str(value).lower()]
+    raise ValueError("neither on nor off")
+
+
+def _on_off(value: bool) -> str:
+    return "on" if value else "off"
+
+
+# `on` is a text in YAML 1.2, which editors go by, and a boolean in 1.1.
+SWITCH = Kind(_switch, "on or off", {"enum": [True, False, "on", "off"]}, "on|off", _on_off)
+
+
+_shown = reprlib.Repr()
+_shown.maxstring = _shown.maxother = 300
+_shown.maxlist = _shown.maxdict = 10
+_shown.maxlevel = 3
+
+
+def not_allowed(place: str, value: object, allowed: str) -> str:
+    """Return the line that says that a value isn't allowed, and what is."""
+    # A short form of it: with YAML's aliases, a small file makes a value of gigabytes.
+    return f"{place}: {_shown.repr(value)} is not allowed: it must be {allowed}"
+
+
+@dataclass(frozen=True)
+class Mistakes:
+    """All that is wrong with a file, a line each."""
+
+    file: str = ""
+    lines: list[str] = field(default_factory=list)
+
+    def say(self, place: str, problem: str) -> None:
+        """Add a mistake at a place such as steps[2].xid."""
+        self.lines.append(": ".join(filter(None, (self.file, place, problem))))
+
+    def refuse(self, place: str, value: object, allowed: str) -> None:
+        """Add the mistake that a value isn't allowed."""
+        line = not_allowed(place, value, allowed)
+        self.lines.append(f"{self.file}: {line}" if self.file else line)
+
+
+@dataclass(frozen=True)
+class Fields:
+    """A mapping, the place where it stands, and where its mistakes are collected."""
+
+    values: Mapping[Any, Any]
+    place: str
+    mistakes: Mistakes
+    is_null_absent: bool = False
+    """Whether a key without a value is as if it weren't there."""
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.values and not (self.is_null_absent and self.values[key] is None)
+
+    def at(self, key: str) -> str:
+        """Return the place of one of its keys."""
+        return f"{self.place}.{key}" if self.place else key
+
+    def get(self, key: str, kind: Kind[_T], default: _D) -> _T | _D:
+        """Return a value; the default if there is none, or one that isn't allowed."""
+        if key not in self:
+            return default
+        try:
+            return kind.read(self.values[key])
+        except ValueError:
+            self.refuse(key, kind.allowed)
+            return default
+
+    def need(self, key: str, kind: Kind[_T], default: _D) -> _T | _D:
+        """Return a value that must be there; the default after a mistake."""
+        if key not in self:
+            self.refuse(key, kind.allowed)
+        return self.get(key, kind, default)
+
+    def say(self, key: str, problem: str) -> None:
+        """Add a mistake at one of its keys."""
+        self.mistakes.say(self.at(key), problem)
+
+    def refuse(self, key: str, allowed: str) -> None:
+        """Add the mistake that a key's value isn't allowed, or is missing."""
+        if key in self:
+            self.mistakes.refuse(self.at(key), self.values[key], allowed)
+        else:
+            self.say(key, f"is missing: it must be {allowed}")
+
+    def allow(self, keys: Collection[str], elsewhere: Mapping[str, str] | None = None) -> None:
+        """Refuse all other keys; `elsewhere` has those that belong in other mappings, and why."""
+        for key in self.values:
+            if key not in keys:
+                why = (elsewhere or {}).get(str(key))
+                self.say(str(key), why or f"there is no such key{did_you_mean(key, keys)}")
+
+    def inner(self, key: str) -> "Fields":
+        """Return a mapping in this one; an empty one if there is none."""
+        value = self.values.get(key) if key in self else {}
+        if not isinstance(value, dict):
+            self.refuse(key, "a mapping")
+            value = {}
+        return replace(self, values=value, place=self.at(key))
+
+    def row(self, key: str) -> "Fields":
+        """Return a list in this mapping, as one whose keys are places: models[0], models[1]."""
+        value = self.values.get(key) if key in self else []
+        if not isinstance(value, list):
+            self.refuse(key, "a list")
+            value = []
+        return replace(self, values={f"{key}[{i}]": each for i, each in enumerate(value)})
+
+    def each(self, key: str) -> "Iterator[Fields]":
+        """Yield the mappings of a list in this one."""
+        row = self.row(key)
+        for place, value in row.values.items():
+            if isinstance(value, dict):
+                yield row.inner(place)
+            else:
+                row.mistakes.refuse(row.at(place), value, "a mapping")

@@ -1,0 +1,107 @@
+"""The kinds of values that options and groups of cards have."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hami_mock.kit.values import Kind, choice, factor, listed, or_text, pattern, whole
+from hami_mock.kubelet.limits import parse_version
+from hami_mock.vendors import VENDORS
+
+MOST_CARDS = 128
+_NUMA = whole(0, 63)
+
+
+def _whole(low: int, high: int) -> Kind[int]:
+    return or_text(whole(low, high))
+
+
+CARDS = _whole(0, MOST_CARDS)
+MEMORY = _whole(1, 16 * 1024 * 1024)
+SPLIT = _whole(1, 1024)
+SCALING = or_text(factor(100))
+MODEL = pattern(r"\S+", "the name of a card model, see `hami-mock models`", "NAME")
+FACTOR = _whole(1, 1024 * 1024).or_word("auto", "auto")
+RESOURCE_NAME = pattern(
+    r"\S{1,253}", "a resource name such as example.com/gpu, without spaces", "NAME"
+)
+NODE_NAME = pattern(
+    r"[A-Za-z0-9_.-]{1,253}", "a node's name: text of letters, digits, dots and dashes", "NAME"
+)
+VERSION = pattern(
+    r"v?\d{1,2}\.\d{1,3}(\..*)?",
+    "a Kubernetes version such as 1.36.4 (in a file: in quotes)",
+    "VERSION",
+).then(parse_version, lambda version: ".".join(map(str, version)))
+SOCKET = pattern(r"(/.*)?", 'an absolute path, or "" for off', "PATH")
+XIDS = listed(_whole(0, 99_999), "numbers with commas, such as 13,31", "N,N").then(
+    frozenset, lambda xids: ",".join(map(str, sorted(xids)))
+)
+SEED = _whole(0, 2**31 - 1)
+FOLDER = pattern(r"/.*", "an absolute path", "DIR")
+FILE = pattern(r".+", "a path", "FILE")
+_PORT = r"([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
+ADDRESS = pattern(
+    rf"|(\[[0-9A-Fa-f:.]+\]|[^:\s]*):{_PORT}",
+    'HOST:PORT, :PORT for all addresses, or "" for off',
+    "ADDR",
+)
+VENDOR_LIST = listed(
+    choice(*(vendor.key for vendor in VENDORS)),
+    f"one or more of {', '.join(vendor.key for vendor in VENDORS)}, with commas",
+    "NAME,NAME",
+    least=1,
+)
+
+
+def _rows(value: object) -> list[frozenset[int]]:
+    position = whole(0, MOST_CARDS - 1)
+    if not isinstance(value, list) or not all(isinstance(row, list) for row in value):
+        raise ValueError("not a list of lists")
+    rows = [[position.read(card) for card in row] for row in value]
+    cards = [card for row in rows for card in row]
+    if len(set(cards)) < len(cards):
+        raise ValueError("a card twice")
+    return [frozenset(row) for row in rows]
+
+
+def _numa(value: object) -> int | list[int]:
+    return [_NUMA.read(node) for node in value] if isinstance(value, list) else _NUMA.read(value)
+
+
+GROUP_KEYS: Mapping[str, Kind[Any]] = {
+    "cards": _whole(1, MOST_CARDS),
+    "model": MODEL,
+    "memory": MEMORY,
+    "numa": Kind(
+        _numa,
+        "a NUMA node from 0 to 63, or a list with one for each card of the group",
+        {"anyOf": [_NUMA.schema, {"type": "array", "items": _NUMA.schema}]},
+    ),
+    "nvlink": Kind(
+        _rows,
+        "lists of card positions in the group, such as [[0, 1], [2, 3]]; a card in one list only",
+        {"type": "array", "items": {"type": "array", "items": CARDS.schema}},
+    ),
+}
+"""The keys of one group of cards."""
+
+
+def _groups(value: object) -> list[object]:
+    # What is in them is read where the vendor is known.
+    if not isinstance(value, list):
+        raise ValueError("not a list")
+    return value
+
+
+GROUPS = Kind(
+    _groups,
+    "a list of groups of cards, such as [{cards: 4, model: T4}]",
+    {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {key: kind.schema for key, kind in GROUP_KEYS.items()},
+            "additionalProperties": False,
+        },
+    },
+)
