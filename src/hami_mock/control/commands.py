@@ -140,7 +140,7 @@ class Commands:
         """Yield the status, and then again after each change."""
         before: Any = None
         while True:
-            change = self._controlled.state.next_change()
+            change = self._controlled.state.changes.next()
             status = await self._controlled.status()
             # How long a scenario has played changes all the time.
             scenario = status["scenario"] and {**status["scenario"], "elapsed": None}
