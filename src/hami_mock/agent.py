@@ -13,6 +13,7 @@ from anyio.abc import TaskStatus
 from hami_mock import __version__
 from hami_mock.errors import UsageError
 from hami_mock.faults.stage import Stage
+from hami_mock.kit.signals import received
 from hami_mock.kubelet.limits import Version
 from hami_mock.kubelet.pod_resources import PodResources
 from hami_mock.node.advice import warnings
@@ -147,8 +148,8 @@ async def run(settings: Settings, flags: Mapping[str, str]) -> None:
 
 
 async def _run_until_signal(agent: Agent, scenario: "Scenario | None") -> None:
-    async with anyio.create_task_group() as tasks:
-        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+    with received(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+        async with anyio.create_task_group() as tasks:
             await tasks.start(agent.run)
             if scenario is not None:
                 await agent.stage.play(scenario, agent.settings.seed)

@@ -24,7 +24,7 @@ def test_the_demo_shows_the_node_and_says_what_runs_out() -> None:
     for name, count in DEFAULT_COUNTS.items():
         assert len(re.findall(rf"^  {re.escape(name)}: +{count}$", done.stdout, re.MULTILINE)) == 2
     assert "1 Insufficient nvidia.com/gpumem." in done.stdout
-    assert re.search(r"\nnvidia.com/gpumem +65536 +65536 +0 .*<- ran out\n", done.stdout)
+    assert re.search(r"\nnvidia.com/gpumem +65536 +65536 +0 .*ran out\n", done.stdout)
     assert re.search(r"^nvidia.com/gpu +20 +4 +16 ", done.stdout, re.MULTILINE)
     assert not ANSI.search(done.stdout)
 

@@ -171,16 +171,18 @@ async def test_the_demo_lets_pods_come_and_go(
     class Enough(Exception):
         pass
 
-    rests = iter(range(60))
+    rests = iter(range(120))
+    sleep = anyio.sleep
 
     async def no_rest(_: float) -> None:
+        await sleep(0.01)
         if next(rests, None) is None:
             raise Enough
 
     monkeypatch.setattr("hami_mock.cli.demo.anyio.sleep", no_rest)
     flags = {"nvidia-memory": "8", "ascend-cards": "0", "iluvatar-cards": "0", "mlu-split": "1"}
     with pytest.raises(ExceptionGroup) as caught:
-        await demo.run(load(flags), keep=True)
+        await demo.run(flags, keep=True)
     assert caught.group_contains(Enough)
     counts = {line for line in capsys.readouterr().out.splitlines() if "pods run." in line}
     assert len(counts) > 2

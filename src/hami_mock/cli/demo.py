@@ -2,13 +2,19 @@
 
 import os
 import random
+import shlex
+import shutil
 import signal
+import sys
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
+from anyio.abc import TaskGroup
+from grpclib.exceptions import GRPCError, StreamTerminatedError
 
 from hami_mock.agent import Agent
 from hami_mock.cli.embedded_kubelet import EmbeddedKubelet, Insufficient
@@ -16,32 +22,52 @@ from hami_mock.cli.flags import flag_values, options_parser
 from hami_mock.cli.output import say
 from hami_mock.cli.parser import Parser
 from hami_mock.cli.run import run_async
-from hami_mock.errors import StartError
+from hami_mock.errors import StartError, UsageError
+from hami_mock.faults import scenario_reader
 from hami_mock.kit import logs
-from hami_mock.kit.terminal import Style, bar, is_fancy, paint, table
+from hami_mock.kit.signals import received
+from hami_mock.kit.terminal import WIDEST, Style, bar, is_fancy, paint, shorten, table, width, wrap
 from hami_mock.node.resources import Resource
 from hami_mock.node.sizing import Node
+from hami_mock.settings.options import BY_NAME
 from hami_mock.settings.settings import LONGEST_SOCKET_DIR, Settings, load
 from hami_mock.sources import configured
 from hami_mock.vendors import Role
+from hami_mock.views.deviceplugin.directory import KUBELET_SOCKET
 
 _MOST_ROUNDS = 1000
+_MOST_EVENTS = 3
 _CHURN_SECONDS = 0.7
+_INDENT = 22
+"""Where it says what a pod wants: behind its name and its phase."""
+_UNLIMITED = 10_000
+"""The width of what isn't a terminal."""
 
 
 def parser() -> Parser:
     """Return the parser of the command."""
-    parser = options_parser("demo", examples=("demo", "demo --keep --nvidia-cards 4"))
-    parser.add_argument("--keep", action="store_true", help="stay up with a live table")
+    parser = options_parser(
+        "demo",
+        examples=(
+            "demo",
+            "demo --keep --nvidia-cards 4",
+            "demo --scenario drill.yaml --http-listen 127.0.0.1:9396",
+        ),
+    )
+    parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="stay up with a live table, for `hami-mock ctl` to try (--scenario implies it)",
+    )
     return parser
 
 
 def main(arguments: list[str]) -> int:
     """Show it work here."""
     parsed = parser().parse(arguments)
-    settings = load(flag_values(parsed))
-    logs.set_up("error", settings.log_format)
-    run_async(run, settings, parsed.keep)
+    flags = flag_values(parsed)
+    logs.set_up("error", load(flags).log_format)
+    run_async(run, flags, parsed.keep)
     return 0
 
 
@@ -77,32 +103,82 @@ def _request(resource: Resource) -> int:
             return 0  # a pod asks for memory in MiB or in percent, not both
 
 
-async def run(settings: Settings, keep: bool) -> None:
-    """Play the demo; with `keep`, go on until Ctrl-C."""
-    node, _ = await configured.plan(settings)
-    if not node.resources:
-        say("No cards are configured for this node: there is nothing to show.")
-        return
-    with tempfile.TemporaryDirectory(prefix="hami-mock-") as name:
-        if len(os.fsencode(name)) > LONGEST_SOCKET_DIR:
-            raise StartError(f"{name!r} is too long for unix sockets: set TMPDIR to a short path")
-        kubelet = EmbeddedKubelet(Path(name))
-        here = replace(settings, socket_dir=name, http_listen="", control_socket="", config="")
-        agent = Agent(here, node)
+async def run(flags: Mapping[str, str], keep: bool) -> None:
+    """Play the demo; with `keep` or a scenario, go on until Ctrl-C.
+
+    Raises UsageError or StartError if it can't be played as the flags want it.
+    """
+    # The signals come first: whenever one arrives, the folder is removed.
+    with (
+        received(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals,
+        tempfile.TemporaryDirectory(prefix="hami-mock-") as folder,
+    ):
+        flags = {**_own_flags(flags, folder), **flags}
+        settings = load(flags)
+        scenario = scenario_reader.read(settings.scenario) if settings.scenario else None
+        node, _ = await configured.plan(settings)
+        if not node.resources:
+            say("No cards are configured for this node: there is nothing to show.")
+            return
+        kubelet = EmbeddedKubelet(_kubelet_folder(settings))
+        agent = Agent(settings, node, flags)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_stop_on_signal, tasks.cancel_scope)
+            tasks.start_soon(_stop_on_signal, signals, tasks.cancel_scope)
             await tasks.start(kubelet.run)
-            _announce(f"An embedded kubelet listens in {name}; the agent registers with it ...")
-            began = anyio.current_time()
-            await tasks.start(agent.run)
-            await kubelet.wait_until(lambda: _is_complete(kubelet, node))
-            seconds = anyio.current_time() - began
-            say(f"{len(node.resources)} resources registered and listed in {seconds:.2f} s.\n")
-            say("\n".join(_describe(node, kubelet)))
-            await _fill(node, kubelet)
-            if keep:
-                await _keep(node, kubelet)
+            await _tell(agent, kubelet, tasks)
+            if scenario is not None:
+                await agent.stage.play(scenario, settings.seed)
+            if keep or scenario is not None:
+                await _keep(agent, kubelet)
             tasks.cancel_scope.cancel()
+
+
+def _own_flags(flags: Mapping[str, str], folder: str) -> dict[str, str]:
+    """Return flags for what belongs to a real agent and kubelet, unless the user chose another."""
+    if len(os.fsencode(folder)) > LONGEST_SOCKET_DIR:
+        raise StartError(f"{folder!r} is too long for unix sockets: set TMPDIR to a short path")
+    settings = load(flags)
+    own = {
+        "socket-dir": folder,
+        "control-socket": f"{folder}/control.sock",
+        "http-listen": "",
+        "pod-resources-socket": "",
+    }
+    return {
+        name: value
+        for name, value in own.items()
+        if getattr(settings, name.replace("-", "_")) == BY_NAME[name].default
+    }
+
+
+def _kubelet_folder(settings: Settings) -> Path:
+    folder = Path(settings.socket_dir)
+    if len(os.fsencode(folder)) > LONGEST_SOCKET_DIR:
+        raise StartError(
+            f"{str(folder)!r} is too long for unix sockets: set TMPDIR to a short path"
+        )
+    if not folder.is_dir():
+        raise UsageError(f"--socket-dir: {str(folder)!r} is no folder: make it first")
+    if (folder / KUBELET_SOCKET).exists():
+        raise UsageError(
+            f"--socket-dir: {str(folder)!r} has a {KUBELET_SOCKET} already: the demo brings a "
+            "kubelet of its own, so name another folder or leave the flag out"
+        )
+    return folder
+
+
+async def _tell(agent: Agent, kubelet: EmbeddedKubelet, tasks: TaskGroup) -> None:
+    """Start the agent, show what the kubelet sees of it, and let pods arrive."""
+    node = agent.node
+    folder = agent.settings.socket_dir
+    _announce(f"An embedded kubelet listens in {folder}; the agent registers with it ...")
+    began = anyio.current_time()
+    await tasks.start(agent.run)
+    await kubelet.wait_until(lambda: _is_complete(kubelet, node))
+    seconds = anyio.current_time() - began
+    say(f"{len(node.resources)} resources registered and listed in {seconds:.2f} s.\n")
+    say("\n".join(_describe(node, kubelet)))
+    await _fill(node, kubelet)
 
 
 def _is_complete(kubelet: EmbeddedKubelet, node: Node) -> bool:
@@ -130,66 +206,107 @@ async def _fill(node: Node, kubelet: EmbeddedKubelet) -> None:
     for number in range(_MOST_ROUNDS):  # pragma: no branch - a resource runs out long before
         for kind in kinds:
             pod = f"{kind.name}-{number}"
-            wants = ", ".join(f"{count} {name}" for name, count in kind.requests.items())
+            wants = ", ".join(f"{count}\xa0{name}" for name, count in kind.requests.items())
             try:
                 environment = await kubelet.admit(pod, kind.requests)
             except Insufficient as shortage:
-                say(f"  {pod:<12} {paint('Pending', Style.RED)}  {wants}")
+                _say_pod(pod, "Pending", Style.RED, wants)
                 say(f"  {'':<12} {paint(str(shortage), Style.RED)}\n")
                 say("\n".join(_left(node, kubelet, shortage.resource)))
                 return
-            say(f"  {pod:<12} {paint('Running', Style.GREEN)}  {wants}")
+            _say_pod(pod, "Running", Style.GREEN, wants)
             for variable, value in [*environment.items()][:1]:
-                say(f"  {'':<22}{paint(f'{variable}={value}', Style.DIM)}")
+                line = shorten(f"{variable}={value}", (width() or _UNLIMITED) - _INDENT)
+                say(" " * _INDENT + paint(line, Style.DIM))
+
+
+def _say_pod(pod: str, phase: str, style: Style, wants: str) -> None:
+    lines = f"\n{' ' * _INDENT}".join(wrap(wants, (width() or _UNLIMITED) - _INDENT))
+    # What mustn't be torn apart has been held together.
+    say(f"  {pod:<12} {paint(phase, style)}  {lines}".replace("\xa0", " "))
 
 
 def _left(node: Node, kubelet: EmbeddedKubelet, short_of: str = "") -> Iterator[str]:
     """Yield the table of what is allocated and what is left."""
+    # Beside names, numbers and percentages, a narrow terminal has room for a short bar only.
+    bars = 20 if (width() or _UNLIMITED) >= WIDEST else 6
     rows = []
     for resource in node.resources:
-        devices = kubelet.devices[resource.name]
-        share = len(devices.held) / (devices.capacity or 1)
-        mark = "<- ran out" if resource.name == short_of else ""
-        rows.append(
-            (resource.name, devices.allocatable, len(devices.held), len(devices.free),
-             f"{bar(share)} {share:4.0%}  {mark}")
-        )  # fmt: skip
-    yield from table(("RESOURCE", "ALLOCATABLE", "ALLOCATED", "LEFT", "IN USE"), rows, " rrr")
+        # One that has just been configured may not be there yet.
+        if resource.name in kubelet.devices:
+            devices = kubelet.devices[resource.name]
+            share = len(devices.held) / (devices.capacity or 1)
+            mark = "ran out" if resource.name == short_of else ""
+            rows.append(
+                (resource.name, devices.allocatable, len(devices.held), len(devices.free),
+                 f"{bar(share, bars)} {share:4.0%}  {mark}".rstrip())
+            )  # fmt: skip
+    yield from table(("RESOURCE", "ALLOCATABLE", "HELD", "LEFT", "IN USE"), rows, " rrr")
 
 
-async def _keep(node: Node, kubelet: EmbeddedKubelet) -> None:
-    """Let pods come and go, and show the table whenever it has changed."""
-    kinds = pod_kinds(node)
-    running = {pod for devices in kubelet.devices.values() for pod in devices.held.values()}
+async def _keep(agent: Agent, kubelet: EmbeddedKubelet) -> None:
+    """Let pods come and go, and show the table again and again."""
+    _announce("\nPods come and go now; Ctrl-C ends it.")
+    if agent.settings.control_socket:
+        _announce("Make something fail, in another terminal:")
+        ctl = f"{_program()} ctl --control-socket {shlex.quote(agent.settings.control_socket)}"
+        card = agent.node.cards[0].name
+        for words in (f"fail {card}", "status", f"recover {card}"):
+            say(f"  {ctl} {words}")
+    say()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_churn, agent, kubelet)
+        drawn = 0
+        while True:
+            lines = [*_left(agent.node, kubelet), *_news(agent, kubelet)][: _height()]
+            # In a terminal the table stays in its place; a pipe gets one after the other.
+            say((f"\x1b[{drawn}A\x1b[J" if drawn else "") + "\n".join(lines))
+            drawn = len(lines) if is_fancy() else 0
+            await anyio.sleep(_CHURN_SECONDS)
+
+
+def _height() -> int | None:
+    """Return how many lines can be drawn again: those that have scrolled away can't."""
+    return shutil.get_terminal_size().lines - 1 if is_fancy() else None
+
+
+def _news(agent: Agent, kubelet: EmbeddedKubelet) -> Iterator[str]:
+    yield f"{len(kubelet.pods)} pods run."
+    for event in agent.state.events.after(0)[-_MOST_EVENTS:]:
+        line = f"{event.kind}: {event.subject and f'{event.subject}: '}{event.message}"
+        style = Style.YELLOW if event.is_warning else Style.DIM
+        yield paint(shorten(line, width() or _UNLIMITED), style)
+
+
+async def _churn(agent: Agent, kubelet: EmbeddedKubelet) -> None:
     chance = random.Random(0)
     number = 0
-    drawn = 0
-    _announce("\nPods come and go now; Ctrl-C ends it.")
     while True:
-        lines = [*_left(node, kubelet), f"{len(running)} pods run."]
-        # In a terminal the table stays in its place; a pipe gets one after the other.
-        say((f"\x1b[{drawn}A\x1b[J" if drawn else "") + "\n".join(lines))
-        drawn = len(lines) if is_fancy() else 0
         await anyio.sleep(_CHURN_SECONDS)
-        if running and chance.random() < len(running) / 16:
-            pod = chance.choice(sorted(running))
-            kubelet.release(pod)
-            running.discard(pod)
-        else:
+        kinds = pod_kinds(agent.node)
+        pods = sorted(kubelet.pods)
+        if pods and (not kinds or chance.random() < len(pods) / 16):
+            kubelet.release(chance.choice(pods))
+        elif kinds:
             number += 1
             kind = chance.choice(kinds)
-            pod = f"{kind.name}-later-{number}"
-            try:
-                await kubelet.admit(pod, kind.requests)
-            except Insufficient:
-                continue
-            running.add(pod)
+            # A fault may keep it from its devices; the next one may be luckier.
+            with suppress(Insufficient, GRPCError, StreamTerminatedError, OSError):
+                await kubelet.admit(f"{kind.name}-later-{number}", kind.requests)
 
 
-async def _stop_on_signal(scope: anyio.CancelScope) -> None:
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        await anext(aiter(signals))
-        scope.cancel()
+def _program() -> str:
+    """Return what starts this program in another terminal."""
+    path = Path(sys.argv[0])
+    if path.name == "__main__.py":
+        return f"{sys.executable} -m hami_mock"
+    found = shutil.which(path.name)
+    return path.name if found and path.samefile(found) else str(path.absolute())
+
+
+async def _stop_on_signal(signals: AsyncIterator[signal.Signals], scope: anyio.CancelScope) -> None:
+    await anext(signals)
+    scope.cancel()
 
 
 def _announce(text: str) -> None:

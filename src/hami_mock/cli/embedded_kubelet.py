@@ -78,6 +78,11 @@ class EmbeddedKubelet(RegistrationBase):
         self._tasks: TaskGroup | None = None
         self._changes = Broadcast()
 
+    @property
+    def pods(self) -> set[str]:
+        """The pods that hold devices."""
+        return {pod for devices in self.devices.values() for pod in devices.held.values()}
+
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Take registrations until cancelled."""
         async with (

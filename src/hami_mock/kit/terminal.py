@@ -62,26 +62,28 @@ def shorten(text: str, columns: int) -> str:
     return f"{text[:head]}…{text[len(text) - columns + head + 1 :]}"
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[object]], numbers: str = "") -> list[str]:
-    """Return the lines of a table; `numbers` has an r for each column that is set to the right.
+def table(header: Sequence[str], rows: Iterable[Sequence[object]], columns: str = "") -> list[str]:
+    """Return the lines of a table. `columns` has a letter for each column: r sets it to the right.
 
-    In a terminal that is too narrow, the widest columns of text give way: what has spaces is
-    wrapped, and a single word is shortened in its middle.
+    In a terminal that is too narrow, columns with a capital letter (R, or L for the left) are left
+    out if they say nothing. Then the widest columns of text give way: what has spaces is wrapped,
+    and a single word is shortened in its middle.
     """
-    right = numbers.ljust(len(header))
+    sides = columns.ljust(len(header))
     cells = [list(header), *([str(cell) for cell in row] for row in rows)]
-    widths = _fitted(
-        [max(_length(row[column]) for row in cells) for column in range(len(header))],
-        # Half a number would be another number.
-        [0 if side == "r" else _NARROWEST for side in right],
-    )
+    widths = _widths(cells)
+    if _excess(widths) > 0:
+        kept = [i for i, side in enumerate(sides) if not side.isupper() or _says(cells, i)]
+        sides = "".join(sides[i] for i in kept)
+        cells = [[row[i] for i in kept] for row in cells]
+        widths = _narrowed(_widths(cells), sides.lower())
 
     def lines(row: Sequence[str]) -> list[str]:
         columns = [_folded(cell, columns) for cell, columns in zip(row, widths, strict=True)]
         height = max(map(len, columns))
         padded = [column + [""] * (height - len(column)) for column in columns]
         return [
-            _GAP.join(map(_aligned, line, widths, right)).rstrip()
+            _GAP.join(map(_aligned, line, widths, sides.lower())).rstrip()
             for line in zip(*padded, strict=True)
         ]
 
@@ -96,19 +98,28 @@ def bar(share: float, width: int = 20) -> str:
     return full * filled + empty * (width - filled)
 
 
-def _fitted(widths: list[int], narrowest: list[int]) -> list[int]:
-    """Return the widths of columns, narrowed until the table fits the terminal, or can't."""
+def _widths(cells: list[list[str]]) -> list[int]:
+    return [max(map(_length, column)) for column in zip(*cells, strict=True)]
+
+
+def _excess(widths: list[int]) -> int:
+    """Return by how much a table is too wide for the terminal."""
     columns = width()
-    if columns is None:
-        return widths
-    widths = list(widths)
-    spare = columns - len(_GAP) * (len(widths) - 1) - sum(widths)
-    while spare < 0:
-        able = [i for i, least in enumerate(narrowest) if least and widths[i] > least]
+    return 0 if columns is None else sum(widths) + len(_GAP) * (len(widths) - 1) - columns
+
+
+def _says(cells: list[list[str]], column: int) -> bool:
+    return any(row[column] not in ("", "-", "0") for row in cells[1:])
+
+
+def _narrowed(widths: list[int], sides: str) -> list[int]:
+    """Return the widths, with columns of text narrowed until the table fits, or can't."""
+    while _excess(widths) > 0:
+        # Half a number would be another number.
+        able = [i for i, side in enumerate(sides) if side != "r" and widths[i] > _NARROWEST]
         if not able:
             break
         widths[max(able, key=widths.__getitem__)] -= 1
-        spare += 1
     return widths
 
 

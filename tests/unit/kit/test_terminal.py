@@ -62,3 +62,50 @@ def test_a_bar_is_filled_to_its_share(share: float, expected: str) -> None:
 @pytest.mark.usefixtures("in_terminal")
 def test_a_bar_is_of_blocks_in_a_terminal() -> None:
     assert terminal.bar(0.5, width=4) == "██░░"
+
+
+@pytest.fixture
+def narrow(in_terminal: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    monkeypatch.setenv("NO_COLOR", "1")
+
+
+HEADER = ("NAME", "ZERO", "NUMBER", "TEXT")
+ROW = ("nvidia.com/gpumem-percentage", 0, 123456, "unhealthy: no power at all")
+
+
+def test_a_table_that_is_piped_is_as_wide_as_it_must_be() -> None:
+    assert max(map(len, table(HEADER, [ROW], " Rr"))) > 60
+
+
+@pytest.mark.usefixtures("narrow")
+def test_a_table_fits_the_terminal_and_leaves_numbers_whole() -> None:
+    assert table(HEADER, [ROW], " Rr") == [
+        "NAME        NUMBER  TEXT",
+        "nvidi…tage  123456  unhealthy:",
+        "                    no power",
+        "                    at all",
+    ]
+
+
+@pytest.mark.usefixtures("narrow")
+def test_a_column_that_says_something_is_never_left_out() -> None:
+    header, *_ = table(HEADER, [ROW, ("a", 1, 2, "b")], " Rr")
+    assert header.split() == list(HEADER)
+
+
+@pytest.mark.usefixtures("in_terminal")
+def test_colours_take_no_room_and_stay_when_a_cell_is_wrapped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "14")
+    _, first, second = table(("A", "B"), [(paint("red words", Style.RED), "last one")])
+    assert first == "\x1b[31mred\x1b[0m     last"
+    assert second == "\x1b[31mwords\x1b[0m   one"
+
+
+@pytest.mark.parametrize("columns", [1, 5, 10, 20])
+def test_what_is_too_long_is_shortened_to_the_columns(columns: int) -> None:
+    text = terminal.shorten("GPU-bfc34048-c24a", columns)
+    assert len(text) == min(columns, 17)
+    assert ("…" in text) == (columns < 17)

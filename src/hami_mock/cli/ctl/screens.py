@@ -85,9 +85,8 @@ def _cards(cards: list[Data]) -> Iterator[str]:
         )
         for card in cards
     ]
-    # Health comes last: colours would spoil the width of a column before others.
     yield from table(
-        ("CARD", "UUID", "MODEL", "MEMORY MiB", "NUMA", "XIDS", "HEALTH"), rows, "   rr"
+        ("CARD", "UUID", "MODEL", "MEMORY MiB", "NUMA", "XIDS", "HEALTH"), rows, "   rRL"
     )
 
 
@@ -126,7 +125,7 @@ def _resources(resources: list[Data]) -> Iterator[str]:
         )
         for resource in resources
     ]
-    yield from table(header, rows, " rrrrrrr")
+    yield from table(header, rows, " rrrrRRr")
 
 
 def _state(resource: Data) -> str:
