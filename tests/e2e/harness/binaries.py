@@ -110,26 +110,16 @@ def _compile(module: Path, version: KubernetesVersion, output: Path, step: Step)
         ]
     )
     # Minutes of full load on every core: whoever sits at the machine goes first.
-    argv = [
-        "nice",
-        "-n",
-        "10",
-        "go",
-        "build",
-        "-mod=mod",
-        "-trimpath",
-        "-v",
-        "-ldflags",
-        flags,
-        "-o",
-        f"{output}/",
-    ]
+    argv = ["nice", "-n", "10", "go", "build", "-mod=mod", "-trimpath", "-v"]
+    # -s -w throws away what debuggers read; not to make it saves a tenth of the time.
+    argv += ["-ldflags", flags, "-gcflags=all=-dwarf=false", "-o", f"{output}/"]
     argv += [f"{MODULE}/cmd/{program}" for program in PROGRAMS]
     with subprocess.Popen(
         alone(argv),
         cwd=module,
         # Its own temporary files go where the next run finds them, should this one be killed.
-        env={**os.environ, "CGO_ENABLED": "0", "GOTMPDIR": str(module)},
+        # A compiler that collects less garbage is faster by a twentieth.
+        env={**os.environ, "CGO_ENABLED": "0", "GOTMPDIR": str(module), "GOGC": "400"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

@@ -34,7 +34,7 @@ WATCHED_FOLDERS = (
 class Traces:
     """Each field holds what was seen of one kind."""
 
-    processes: frozenset[str]
+    namespaces: frozenset[str]
     mounts: frozenset[str]
     interfaces: frozenset[str]
     control_groups: frozenset[str]
@@ -44,7 +44,7 @@ class Traces:
     def now(cls) -> Traces:
         mounts = Path("/proc/self/mountinfo").read_text().splitlines()
         return cls(
-            processes=frozenset(_processes_in_other_namespaces()),
+            namespaces=frozenset(_other_namespaces()),
             mounts=frozenset(mounts),
             interfaces=frozenset(entry.name for entry in Path("/sys/class/net").iterdir()),
             control_groups=frozenset(cgroups.existing()),
@@ -60,17 +60,21 @@ class Traces:
         return lines
 
 
-def _processes_in_other_namespaces() -> Iterator[str]:
-    """Every process that isn't in our PID or network namespace, and those that lead into one."""
-    own = {kind: Path(f"/proc/self/ns/{kind}").readlink() for kind in ("pid", "net")}
+def _other_namespaces() -> Iterator[str]:
+    """The PID and network namespaces that processes are in, and processes that lead into one.
+
+    Not every process there: others may be busy in theirs meanwhile, such as a compiler.
+    """
+    own = {kind: (Path("/proc/self/ns") / kind).readlink() for kind in ("pid", "net")}
     for entry in Path("/proc").iterdir():
         # A process may end while it is looked at.
         with suppress(OSError):
             if not entry.name.isdecimal():
                 continue
-            other = any((entry / "ns" / kind).readlink() != own[kind] for kind in own)
+            found = {kind: (entry / "ns" / kind).readlink() for kind in own}
+            yield from (str(found[kind]) for kind in own if found[kind] != own[kind])
             command = (entry / "comm").read_text().strip()
-            if other or command in ("unshare", "nsenter"):
+            if command in ("unshare", "nsenter"):
                 yield f"{entry.name} {command}"
 
 
