@@ -6,10 +6,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from .conftest import skip_or_fail
+from .durations import durations_table
 from .harness import DEFAULT, Progress, RequirementsMissing
 from .harness.requirements import ensure_requirements
 from .mock import ROOT
@@ -46,3 +48,25 @@ def test_a_cold_cache_shows_no_threads(tmp_path: Path) -> None:
     assert run.returncode == pytest.ExitCode.TESTS_FAILED, said
     assert "the tests can't be prepared" in said
     assert "this is the end of" in said
+
+
+def test_the_end_shows_where_the_time_went() -> None:
+    def report(nodeid: str, when: Literal["setup", "call"], seconds: float) -> pytest.TestReport:
+        place = ("", 0, "")
+        return pytest.TestReport(nodeid, place, {}, "passed", None, when, duration=seconds)
+
+    lines = durations_table(
+        [("start the node", 3.0), ("start the node", 4.0)],
+        [
+            report("tests/e2e/test_pods.py::test_a[spread-1.35.8]", "setup", 10),
+            report("tests/e2e/test_pods.py::test_b[1.35.8]", "call", 20),
+            report("tests/e2e/test_pods.py::test_b[1.36.4]", "call", 1),
+            report("tests/e2e/test_requirements.py::test_c", "call", 0.5),
+        ],
+    )
+    assert lines == [
+        "    7.0 s  start the node",
+        "   30.0 s  tests/e2e/test_pods.py on 1.35.8",
+        "    1.0 s  tests/e2e/test_pods.py on 1.36.4",
+        "    0.5 s  tests/e2e/test_requirements.py",
+    ]
