@@ -38,6 +38,23 @@ def test_the_example_fleet_is_valid(node: str) -> None:
     assert any(vendor.groups for vendor in settings.vendors)
 
 
-@pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(((?!http)[^)#]+)\)", README))))
-def test_every_link_leads_somewhere(link: str) -> None:
-    assert (ROOT / link).exists()
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+LINKS = [
+    pytest.param(page.parent, *link, id=f"{page.name}: {''.join(link)}")
+    for page in PAGES
+    for link in sorted(set(re.findall(r"\]\(((?!http)[^)#]*)(#[^)]+)?\)", page.read_text())))
+]
+
+
+@pytest.mark.parametrize(("folder", "path", "anchor"), LINKS)
+def test_every_link_leads_somewhere(folder: Path, path: str, anchor: str) -> None:
+    target = folder / path
+    assert target.exists()
+    if anchor:
+        titles = re.findall(r"^#+ (.*)$", target.read_text(), re.MULTILINE)
+        known = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+        assert anchor.removeprefix("#") in known
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) <= 200
