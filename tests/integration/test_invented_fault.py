@@ -9,7 +9,7 @@ from hami_mock.errors import UsageError
 from hami_mock.faults.player import Player
 from hami_mock.faults.scenario_reader import parse
 from hami_mock.faults.timeline import moments
-from hami_mock.kit.values import whole
+from hami_mock.kit.values import or_text, whole
 from hami_mock.node.fault import FaultKind, On, Parameter
 from hami_mock.node.fault_kinds import REASON, VERBS
 from hami_mock.node.state import NodeState
@@ -18,7 +18,7 @@ from tests.unit.builders import laid_out
 
 Captured = pytest.CaptureFixture[str]
 
-PERCENT = Parameter("percent", whole(1, 99), "N", "how much is left", int, is_required=True)
+PERCENT = Parameter("percent", or_text(whole(1, 99)), "how much is left", is_required=True)
 THROTTLED = FaultKind(
     "throttle",
     On.CARDS,
@@ -77,8 +77,8 @@ async def test_the_agent_checks_its_parameters(served: Served) -> None:
         with pytest.raises(UsageError) as caught:
             await served.ask("throttle", targets=["nvidia/0"], percent=100, xid=79)
     assert caught.value.problems == (
+        "xid: there is no such key",
         "percent: 100 is not allowed: it must be a whole number from 1 to 99",
-        "xid: there is no such argument here",
     )
 
 

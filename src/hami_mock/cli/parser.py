@@ -7,9 +7,9 @@ from typing import Any, NoReturn
 from hami_mock.cli.commands import COMMANDS
 from hami_mock.cli.output import FORMATS, say
 from hami_mock.errors import UsageError
-from hami_mock.kit import durations
 from hami_mock.kit.similar import did_you_mean
 from hami_mock.kit.terminal import WIDEST, width, wrap
+from hami_mock.kit.values import Kind
 
 Parsed = argparse.Namespace
 
@@ -106,14 +106,17 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def duration(text: str) -> float:
-    """Return the seconds that people write as 1m30s, for argparse."""
-    try:
-        return durations.parse(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not allowed: it must be {durations.FORM}"
-        ) from None
+def reads(kind: Kind[Any]) -> dict[str, Any]:
+    """Return what an argument that has a value of that kind tells argparse."""
+
+    def read(text: str) -> Any:
+        try:
+            return kind.read(text)
+        except ValueError:
+            problem = f"{text!r} is not allowed: it must be {kind.allowed}"
+            raise argparse.ArgumentTypeError(problem) from None
+
+    return {"type": read, "metavar": kind.metavar}
 
 
 def sentence(text: str) -> str:

@@ -4,10 +4,11 @@ import anyio
 
 from hami_mock.cli.flags import flag_values, options_parser
 from hami_mock.cli.output import show
-from hami_mock.cli.parser import Parser, add_output, duration
+from hami_mock.cli.parser import Parser, add_output, reads
 from hami_mock.cli.rehearsal import rehearsal_table, rehearse
 from hami_mock.faults import scenario_reader
 from hami_mock.kit import logs
+from hami_mock.kit.values import time
 from hami_mock.settings.settings import load
 from hami_mock.sources import configured
 
@@ -26,8 +27,7 @@ def parser() -> Parser:
     parser.add_argument("file", metavar="FILE", help="the scenario")
     parser.add_argument(
         "--until",
-        metavar="TIME",
-        type=duration,
+        **reads(time(0)),
         help="show what happens up to then, such as 10m [all; an hour if it never ends]",
     )
     add_output(parser)

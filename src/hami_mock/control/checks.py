@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hami_mock.errors import UsageError
-from hami_mock.kit.values import SPAN, Kind, whole
+from hami_mock.kit.values import SPAN, Fields, Kind, Mistakes, whole
 from hami_mock.node.fault import FaultKind, Verb
 
 Arguments = Mapping[str, Any]
@@ -29,12 +29,6 @@ def _values(value: object) -> dict[str, str]:
     return {_text(name): _text(text) for name, text in value.items()}
 
 
-def _switch(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError("not a boolean")
-    return value
-
-
 def _moment(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("not a number")
@@ -44,10 +38,8 @@ def _moment(value: object) -> float:
 TEXT = Kind(_text, "a text")
 TARGETS = Kind(_words, "one or more words for cards or resources")
 VALUES = Kind(_values, "options and their values, as text")
-SWITCH = Kind(_switch, "true or false")
 MOMENT = Kind(_moment, "a time in seconds since 1970")
 NUMBER = whole(0, 2**63)
-SEED = whole(0, 2**31 - 1)
 
 
 def arguments_of(verb: Verb) -> tuple[Kinds, Kinds]:
@@ -64,17 +56,12 @@ def read_arguments(given: Arguments, required: Kinds, optional: Kinds) -> dict[s
 
     Raises UsageError with a line for each one that is missing, wrong or not wanted.
     """
-    kinds = {**required, **optional}
-    problems = [f"{name}: it is missing" for name in sorted(required.keys() - given.keys())]
-    values = {}
-    for name, value in given.items():
-        if name not in kinds:
-            problems.append(f"{name}: there is no such argument here")
-            continue
-        try:
-            values[name] = kinds[name].read(value)
-        except ValueError:
-            problems.append(f"{name}: {value!r} is not allowed: it must be {kinds[name].allowed}")
-    if problems:
-        raise UsageError(problems)
+    fields = Fields(given, "", Mistakes())
+    fields.allow({*required, *optional})
+    values = {name: fields.need(name, kind, None) for name, kind in required.items()}
+    for name, kind in optional.items():
+        if name in fields:
+            values[name] = fields.get(name, kind, None)
+    if fields.mistakes.lines:
+        raise UsageError(fields.mistakes.lines)
     return values

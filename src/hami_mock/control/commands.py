@@ -13,6 +13,7 @@ from hami_mock.control.acting import act
 from hami_mock.control.checks import Arguments
 from hami_mock.control.protocol import FOLLOW, WATCH, Request
 from hami_mock.errors import HamiMockError, StartError, UsageError
+from hami_mock.kit.values import SEED, SWITCH
 from hami_mock.node.events import Event
 from hami_mock.node.fault import Verb
 from hami_mock.node.fault_kinds import VERBS
@@ -73,10 +74,10 @@ class Commands:
         self._operations = {
             "status": _Operation(self._status),
             "events": _Operation(self._events, optional=since),
-            "set": _Operation(self._set, {"values": checks.VALUES, "reset": checks.SWITCH}),
+            "set": _Operation(self._set, {"values": checks.VALUES, "reset": SWITCH}),
             "reload": _Operation(self._reload),
             "play": _Operation(
-                self._play, {"text": checks.TEXT, "name": checks.TEXT}, {"seed": checks.SEED}
+                self._play, {"text": checks.TEXT, "name": checks.TEXT}, {"seed": SEED}
             ),
             "stop": _Operation(self._stop),
             **{name: self._acting(verb) for name, verb in VERBS.items()},

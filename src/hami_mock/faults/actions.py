@@ -61,7 +61,7 @@ class Action:
         why: list[str] = []
         for parameter in VERBS[self.verb].parameters:
             if parameter.name in self.parameters:
-                shown = parameter.show(self.parameters[parameter.name])
+                shown = parameter.kind.show(self.parameters[parameter.name])
                 (words if parameter.is_required else why).append(shown)
         chosen = f"{self.choose} of " if self.choose is not None else ""
         words.append(chosen + ", ".join(self.targets))

@@ -3,20 +3,11 @@
 from typing import TypeVar
 
 from hami_mock.faults.actions import Share
-from hami_mock.kit.values import LINE, Kind, time, whole
+from hami_mock.kit.values import LINE, SPAN, Kind, time, whole
 
 _T = TypeVar("_T")
 
 _MOST_IN_A_LIST = 100
-
-
-def or_forever(kind: Kind[_T]) -> Kind[_T | None]:
-    """Return the kind that takes the word forever too, and reads it as None."""
-
-    def read(value: object) -> _T | None:
-        return None if value == "forever" else kind.read(value)
-
-    return Kind(read, f"{kind.allowed}, or forever")
 
 
 def one_or_more(kind: Kind[_T], allowed: str = "") -> Kind[tuple[_T, ...]]:
@@ -28,21 +19,31 @@ def one_or_more(kind: Kind[_T], allowed: str = "") -> Kind[tuple[_T, ...]]:
             raise ValueError("nothing, or too much")
         return tuple(map(kind.read, items))
 
-    return Kind(read, allowed or f"{kind.allowed}, or a list of these")
+    several = {"type": "array", "items": kind.schema, "minItems": 1, "maxItems": _MOST_IN_A_LIST}
+    schema = {"anyOf": [kind.schema, several]}
+    return Kind(read, allowed or f"{kind.allowed}, or a list of these", schema)
+
+
+_COUNT = whole(1, 10_000)
 
 
 def _choose(value: object) -> int | Share:
     if isinstance(value, str) and value.endswith("%"):
         return Share(whole(1, 100).read(int(value[:-1])))
-    return whole(1, 10_000).read(value)
+    return _COUNT.read(value)
 
 
-SEED = whole(0, 2**31 - 1)
 TURNS = whole(1, 1_000_000)
+TURNS_OR_FOREVER = TURNS.or_word("forever", None)
+LENGTH = SPAN.or_word("forever", None)
 OFFSET = time(0)
 TARGETS = one_or_more(
     LINE,
     "a card such as nvidia/0, a resource such as nvidia.com/gpu, a vendor, a glob of these, all, "
     "or a list",
 )
-CHOOSE = Kind(_choose, "a number such as 2, or a share such as 50%")
+CHOOSE = Kind(
+    _choose,
+    "a number such as 2, or a share such as 50%",
+    {"anyOf": [_COUNT.schema, {"type": "string", "pattern": "^[0-9]+%$"}]},
+)

@@ -15,7 +15,7 @@ from hami_mock.faults.actions import Action
 from hami_mock.faults.scenario import Loop, Part, Rhythm, Scenario, Step, end
 from hami_mock.faults.scenario_rules import check, check_on_node
 from hami_mock.kit import durations, strict_yaml
-from hami_mock.kit.values import LINE, MOST_SECONDS, SHORTEST, SPAN, Fields, Mistakes
+from hami_mock.kit.values import LINE, MOST_SECONDS, SEED, SHORTEST, SPAN, Fields, Mistakes
 from hami_mock.node.fault import FaultKind, On
 from hami_mock.node.fault_kinds import VERBS, parameter_names
 from hami_mock.node.sizing import Node
@@ -26,7 +26,6 @@ _MOST_STEPS = 1000
 _TOP_KEYS = ("name", "seed", "repeat", "length", "steps")
 _LOOP_KEYS = ("loop", "at", "jitter", "every", "steps")
 _STEP_KEYS = ("at", "jitter", "every", "times", "until", "for", "choose")
-_TURNS = kinds.or_forever(kinds.TURNS)
 
 
 def read(path: str, node: Node | None = None) -> Scenario:
@@ -71,12 +70,12 @@ class _Reader:
     def scenario(self, fields: Fields) -> Scenario:
         fields.allow(_TOP_KEYS, dict.fromkeys((*_STEP_KEYS, *VERBS, "loop"), "belongs in a step"))
         parts = self._parts(fields, "", 1)
-        length = fields.get("length", kinds.or_forever(SPAN), None)
+        length = fields.get("length", kinds.LENGTH, None)
         return Scenario(
             name=fields.get("name", LINE, Path(self._mistakes.file).stem),
             steps=parts,
-            seed=fields.get("seed", kinds.SEED, 0),
-            rounds=fields.get("repeat", _TURNS, 1),
+            seed=fields.get("seed", SEED, 0),
+            rounds=fields.get("repeat", kinds.TURNS_OR_FOREVER, 1),
             length=length if "length" in fields else end(parts),
             is_cut=length is not None,
         )
@@ -138,7 +137,7 @@ class _Reader:
         elsewhere["times"] = "say it with the loop itself, such as loop: 5"
         fields.allow(_LOOP_KEYS, elsewhere)
         before = len(self._mistakes.lines)
-        turns = fields.get("loop", _TURNS, 1)
+        turns = fields.get("loop", kinds.TURNS_OR_FOREVER, 1)
         if turns is None and depth > 1:
             fields.say("loop", "a loop inside of another must end: say how many turns")
         parts = self._parts(fields, f"{key}/", depth + 1)
@@ -167,14 +166,13 @@ class _Reader:
         given: dict[str, Any] = {}
         drawn: dict[str, Any] = {}
         for parameter in row.parameters:
-            if parameter.name not in fields:
-                if parameter.is_required:
-                    fields.say(parameter.name, f"is missing: it must be {parameter.kind.allowed}")
-            elif parameter.is_drawn:
-                several = kinds.one_or_more(parameter.kind)
-                drawn[parameter.name] = fields.get(parameter.name, several, ())
-            else:
-                given[parameter.name] = fields.get(parameter.name, parameter.kind, None)
+            name, kind = parameter.name, parameter.kind
+            if parameter.is_required:
+                given[name] = fields.need(name, kind, None)
+            elif name in fields and parameter.is_drawn:
+                drawn[name] = fields.get(name, kinds.one_or_more(kind), ())
+            elif name in fields:
+                given[name] = fields.get(name, kind, None)
         action = Action(verb, targets, given, fields.get("choose", kinds.CHOOSE, None))
         return Step(
             place=fields.place,

@@ -151,6 +151,7 @@ LINE = Kind(
     "TEXT",
 )
 SPAN = time(SHORTEST)
+SEED = or_text(whole(0, 2**31 - 1))
 
 
 def listed(item: Kind[_T], allowed: str, metavar: str, *, least: int = 0) -> Kind[tuple[_T, ...]]:

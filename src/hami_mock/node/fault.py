@@ -1,6 +1,6 @@
 """A fault, its kind, and the verbs that begin and end faults. Pure; `fault_kinds` has the rows."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -28,18 +28,13 @@ class Call(StrEnum):
 class Parameter:
     """One thing that a verb can be told, by the same name in `ctl`, in a scenario and on the wire.
 
-    - from_text: makes of a word on the command line what `kind` reads
-    - show: makes of a value the words for a line of text
     - is_required: `ctl` takes it as a word of its own, not as a flag
     - is_drawn: a scenario may give a list, and one of it is drawn each time
     """
 
     name: str
     kind: ValueKind[Any]
-    metavar: str
     help: str
-    from_text: Callable[[str], object] = str
-    show: Callable[[Any], str] = str
     is_required: bool = False
     is_drawn: bool = False
 

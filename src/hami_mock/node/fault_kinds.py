@@ -3,32 +3,28 @@
 A new kind of fault is one row here, and whatever a view does about it.
 """
 
+from dataclasses import replace
+
 from hami_mock.kit import durations
-from hami_mock.kit.values import LINE, SPAN, one_of, whole
+from hami_mock.kit.values import LINE, SPAN, one_of
+from hami_mock.node import xid
 from hami_mock.node.event_kinds import Kind as EventKind
 from hami_mock.node.fault import Call, FaultKind, On, Parameter, Verb
-from hami_mock.node.xid import describe
 
 XID = Parameter(
     "xid",
-    whole(1, 99_999),
-    "N",
+    replace(xid.XID, show=xid.describe),
     "the number of the driver's error, such as 79",
-    from_text=int,
-    show=describe,
     is_drawn=True,
 )
-REASON = Parameter("reason", LINE, "TEXT", "why, for the events and the log")
+REASON = Parameter("reason", LINE, "why, for the events and the log")
 CALL = Parameter(
     "call",
-    one_of(Call),
-    "CALL",
+    replace(one_of(Call), metavar="CALL"),
     f"the kubelet's call: {' or '.join(Call)}",
     is_required=True,
 )
-SECONDS = Parameter(
-    "seconds", SPAN, "DURATION", durations.FORM, show=durations.show, is_required=True
-)
+SECONDS = Parameter("seconds", SPAN, durations.FORM, is_required=True)
 
 UNHEALTHY = FaultKind(
     "fail",

@@ -1,5 +1,9 @@
 """Xids: the numbers of NVIDIA's driver errors, and which of them make a card unhealthy. Pure."""
 
+from hami_mock.kit.values import or_text, whole
+
+XID = or_text(whole(1, 99_999))
+
 APPLICATION_ERRORS = frozenset({13, 31, 43, 45, 68, 109})
 """Caused by a program, not by the card: counted, but the card stays healthy, as with NVIDIA's own
 device plugin."""

@@ -5,6 +5,7 @@ from typing import Any
 
 from hami_mock.kit.values import Kind, choice, factor, listed, or_text, pattern, whole
 from hami_mock.kubelet.limits import parse_version
+from hami_mock.node.xid import XID
 from hami_mock.vendors import VENDORS
 
 MOST_CARDS = 128
@@ -33,10 +34,9 @@ VERSION = pattern(
     "VERSION",
 ).then(parse_version, lambda version: ".".join(map(str, version)))
 SOCKET = pattern(r"(/.*)?", 'an absolute path, or "" for off', "PATH")
-XIDS = listed(_whole(0, 99_999), "numbers with commas, such as 13,31", "N,N").then(
+XIDS = listed(XID, "numbers with commas, such as 13,31", "N,N").then(
     frozenset, lambda xids: ",".join(map(str, sorted(xids)))
 )
-SEED = _whole(0, 2**31 - 1)
 FOLDER = pattern(r"/.*", "an absolute path", "DIR")
 FILE = pattern(r".+", "a path", "FILE")
 _PORT = r"([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"

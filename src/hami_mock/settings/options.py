@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from hami_mock.kit.values import SWITCH, Kind, choice
+from hami_mock.kit.values import SEED, SWITCH, Kind, choice
 from hami_mock.node.xid import APPLICATION_ERRORS
 from hami_mock.settings import kinds
 from hami_mock.settings.places import CONTROL_SOCKET
@@ -132,7 +132,7 @@ GENERAL = (
         "play this scenario from the start (see `hami-mock scenario`)", "Faults",
     ),
     _at_start(
-        "seed", kinds.SEED, None,
+        "seed", SEED, None,
         "seed of the scenario's random choices (default: the one in its file)", "Faults",
     ),
     Option(

@@ -74,7 +74,7 @@ def test_the_arguments_are_a_file_and_a_time() -> None:
     assert (parsed.file, parsed.until) == ("x.yaml", 600)
     assert problems_of(lambda: parser().parse(["check", "x.yaml", "--until", "soon"])) == (
         "scenario: argument --until: 'soon' is not allowed: it must be a time such as 30s, 2m, "
-        "1h30m or 500ms",
+        "1h30m or 500ms, at most 7d",
     )
 
 

@@ -3,7 +3,7 @@ import pytest
 from hami_mock.control import checks
 from hami_mock.control.checks import arguments_of, read_arguments
 from hami_mock.errors import UsageError
-from hami_mock.kit.values import Kind
+from hami_mock.kit.values import SEED, Kind
 from hami_mock.node.fault import Call
 from hami_mock.node.fault_kinds import VERBS
 
@@ -32,7 +32,7 @@ def test_arguments_become_what_they_mean() -> None:
     ("name", "kind", "values"),
     [
         ("targets", FAIL["targets"], ([], "nvidia/0", [1], None)),
-        ("xid", FAIL["xid"], (0, 100_000, 79.0, "79", True)),
+        ("xid", FAIL["xid"], (0, 100_000, 79.5, "x", True)),
         ("reason", FAIL["reason"], ("two\nlines", "x" * 501, 1)),
         ("call", DELAY["call"], ("list", 1, None, [])),
         ("seconds", DELAY["seconds"], (0, -1, 1e9, float("nan"), "2x", True)),
@@ -40,9 +40,8 @@ def test_arguments_become_what_they_mean() -> None:
         ("since", checks.NUMBER, (-1, 0.5)),
         ("after", checks.MOMENT, ("now", True)),
         ("values", checks.VALUES, ([], {"nvidia-cards": 4})),
-        ("reset", checks.SWITCH, (1, None)),
         ("text", checks.TEXT, (1,)),
-        ("seed", checks.SEED, (-1, 2**31, "7")),
+        ("seed", SEED, (-1, 2**31, "x")),
     ],
 )
 def test_arguments_that_are_wrong(name: str, kind: Kind[object], values: tuple[object]) -> None:
@@ -55,7 +54,7 @@ def test_all_that_is_wrong_with_arguments_is_said_at_once() -> None:
     with pytest.raises(UsageError) as caught:
         read_arguments({"xid": 0, "more": 1}, *arguments_of(VERBS["fail"]))
     assert caught.value.problems == (
-        "targets: it is missing",
+        "more: there is no such key",
+        "targets: is missing: it must be one or more words for cards or resources",
         "xid: 0 is not allowed: it must be a whole number from 1 to 99999",
-        "more: there is no such argument here",
     )

@@ -1,6 +1,5 @@
 """The commands of `hami-mock ctl`, as data: what each takes, asks the agent, and shows."""
 
-import argparse
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -9,10 +8,11 @@ from pathlib import Path
 from hami_mock.cli.ctl import screens
 from hami_mock.cli.ctl.command import Argument, CtlCommand
 from hami_mock.cli.ctl.verbs import verb_commands
-from hami_mock.cli.parser import Parsed
+from hami_mock.cli.parser import Parsed, reads
 from hami_mock.control.protocol import FOLLOW, WATCH, Request
 from hami_mock.errors import UsageError
 from hami_mock.kit import moments
+from hami_mock.kit.values import SEED, Kind
 from hami_mock.vendors import VENDORS
 
 
@@ -63,16 +63,15 @@ def _events_request(parsed: Parsed) -> Request:
     return Request(FOLLOW if parsed.follow else "events", parsed.since)
 
 
-def _since(text: str) -> dict[str, float]:
+def _since(value: object) -> dict[str, float]:
     """Return the argument of the request: after the event with a number, or from a time on."""
+    text = str(value)
     if text.isascii() and text.isdigit():
         return {"since": int(text)}
-    try:
-        return {"after": moments.parse(text, time.time())}
-    except ValueError:
-        allowed = f"{moments.FORM}, or the number of an event"
-        problem = f"{text!r} is not allowed: it must be {allowed}"
-        raise argparse.ArgumentTypeError(problem) from None
+    return {"after": moments.parse(text, time.time())}
+
+
+_SINCE = Kind(_since, f"{moments.FORM}, or the number of an event", metavar="TIME")
 
 
 def _simple(command: str) -> Callable[[Parsed], Request]:
@@ -109,7 +108,7 @@ _OTHERS: Mapping[str, CtlCommand] = {
         _play_request,
         (
             Argument("file", {"metavar": "FILE", "help": "where ctl runs; - for stdin"}),
-            Argument("--seed", {"type": int, "metavar": "N", "help": "of its random choices"}),
+            Argument("--seed", {**reads(SEED), "help": "the seed of its random choices"}),
         ),
         screens.scenario,
     ),
@@ -134,12 +133,7 @@ _OTHERS: Mapping[str, CtlCommand] = {
             Argument("-f --follow", {"action": "store_true", "help": "go on until Ctrl-C"}),
             Argument(
                 "--since",
-                {
-                    "type": _since,
-                    "metavar": "TIME",
-                    "default": {},
-                    "help": f"only newer ones: {moments.FORM}, or an event's number",
-                },
+                {**reads(_SINCE), "default": {}, "help": f"only newer ones: {_SINCE.allowed}"},
             ),
         ),
         screens.events,

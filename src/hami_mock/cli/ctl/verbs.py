@@ -1,15 +1,13 @@
 """The verbs as commands of `hami-mock ctl`, made from their rows."""
 
-import argparse
-from collections.abc import Callable
 from typing import Any
 
 from hami_mock.cli.ctl.command import Argument, CtlCommand
-from hami_mock.cli.parser import Parsed
+from hami_mock.cli.parser import Parsed, reads
 from hami_mock.control.protocol import Request
 from hami_mock.errors import UsageError
 from hami_mock.faults.targets import ALL
-from hami_mock.kit.values import SPAN, Kind
+from hami_mock.kit.values import SPAN
 from hami_mock.node.fault import FaultKind, On, Parameter, Verb
 from hami_mock.node.fault_kinds import VERBS, XID
 from hami_mock.vendors import VENDORS
@@ -21,19 +19,6 @@ _TARGETS = {
 }
 
 
-def reader(kind: Kind[Any], from_text: Callable[[str], object] = str) -> Callable[[str], Any]:
-    """Return what makes a value of a word, for argparse."""
-
-    def read(text: str) -> Any:
-        try:
-            return kind.read(from_text(text))
-        except ValueError:
-            problem = f"{text!r} is not allowed: it must be {kind.allowed}"
-            raise argparse.ArgumentTypeError(problem) from None
-
-    return read
-
-
 def verb_commands() -> dict[str, CtlCommand]:
     """Return a command for each verb."""
     return {name: _command(verb) for name, verb in VERBS.items()}
@@ -42,8 +27,7 @@ def verb_commands() -> dict[str, CtlCommand]:
 def _command(verb: Verb) -> CtlCommand:
     arguments = [*map(_argument, verb.parameters), _targets(verb)]
     if isinstance(verb, FaultKind):
-        how = {"type": reader(SPAN), "metavar": "DURATION", "help": "end it after this time"}
-        arguments.append(Argument("--for", how))
+        arguments.append(Argument("--for", {**reads(SPAN), "help": "end it after this time"}))
     fields = ("targets", "for", *(parameter.name for parameter in verb.parameters))
 
     def request(parsed: Parsed) -> Request:
@@ -58,12 +42,8 @@ def _command(verb: Verb) -> CtlCommand:
 
 
 def _argument(parameter: Parameter) -> Argument:
-    how = {
-        "type": reader(parameter.kind, parameter.from_text),
-        "metavar": parameter.metavar,
-        "help": parameter.help,
-    }
-    return Argument(parameter.name if parameter.is_required else f"--{parameter.name}", how)
+    name = parameter.name if parameter.is_required else f"--{parameter.name}"
+    return Argument(name, {**reads(parameter.kind), "help": parameter.help})
 
 
 def _targets(verb: Verb) -> Argument:
