@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,7 @@ from .harness import (
 from .mock import IMAGE, ROOT, Figures, Mock
 
 EXISTING = os.environ.get("E2E_KUBECONFIG")
+_image = pytest.StashKey[Path]()
 _progress = pytest.StashKey[Progress]()
 _figures = pytest.StashKey[Figures]()
 
@@ -80,7 +82,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> None:
-    """Compile before the first test: one that takes minutes is taken for one that hangs."""
+    """Compile and build before the first test: one of minutes is taken for one that hangs."""
     if EXISTING or session.testsfailed or session.config.option.collectonly:
         return
     versions = {
@@ -95,10 +97,21 @@ def pytest_runtestloop(session: pytest.Session) -> None:
     try:
         with progress_shown(session.config) as progress:
             prepare(versions, progress)
+            if any("equipped" in getattr(item, "fixturenames", ()) for item in session.items):
+                session.config.stash[_image] = _build_image(session.config, progress)
     except RequirementsMissing:
         return  # each test skips or fails with the reason
     except HarnessError as error:
         pytest.exit(f"the tests can't be prepared: {error}", returncode=1)
+
+
+def _build_image(config: pytest.Config, progress: Progress) -> Path:
+    """The archive of the image that the Containerfile makes; removed when pytest ends."""
+    folder = tempfile.TemporaryDirectory(prefix="hami-mock-image-")
+    config.add_cleanup(folder.cleanup)
+    archive = Path(folder.name) / "hami-mock.tar"
+    build_image(ROOT / "Containerfile", ROOT, IMAGE, archive, progress)
+    return archive
 
 
 @pytest.fixture(scope="session")
@@ -151,23 +164,11 @@ def progress_shown(config: pytest.Config) -> Iterator[Progress]:
 
 
 @pytest.fixture(scope="session")
-def image(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Path:
-    """The archive of the image that the Containerfile makes."""
-    archive = tmp_path_factory.mktemp("image") / "hami-mock.tar"
-    with progress_shown(pytestconfig) as progress:
-        build_image(ROOT / "Containerfile", ROOT, IMAGE, archive, progress)
-    return archive
-
-
-@pytest.fixture(scope="session")
-def equipped(
-    any_cluster: ClusterApi, request: pytest.FixtureRequest, pytestconfig: pytest.Config
-) -> ClusterApi:
+def equipped(any_cluster: ClusterApi, pytestconfig: pytest.Config) -> ClusterApi:
     """A cluster that has the image; one that isn't ours has it already."""
     if isinstance(any_cluster, Cluster):
-        archive: Path = request.getfixturevalue("image")
         with progress_shown(pytestconfig) as progress, progress.step("load the image"):
-            any_cluster.load_image(archive)
+            any_cluster.load_image(pytestconfig.stash[_image])
     return any_cluster
 
 

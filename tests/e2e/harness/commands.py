@@ -10,6 +10,10 @@ from typing import IO
 from .errors import CommandFailed
 
 DEFAULT_TIMEOUT_S = 120.0
+# How Go compiles fastest: without what a debugger reads (a tenth less), and with less collecting of
+# the compiler's garbage (a twentieth). The same for all, for then they share what is compiled.
+GO_FLAGS = ("-trimpath", "-gcflags=all=-dwarf=false")
+GO_SETTINGS = {"GOGC": "400"}
 
 
 def run(

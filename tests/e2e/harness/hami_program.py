@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from .cache import appearing_whole, cache_folder, exclusive
-from .commands import run
+from .commands import GO_FLAGS, GO_SETTINGS, run
 from .errors import CommandFailed, HarnessError, RequirementsMissing
 from .progress import Progress
 
@@ -63,9 +63,9 @@ def _compiled(progress: Progress) -> Path:
             (module / "go.mod").write_text(text)
             with progress.step("compile HAMi's scheduler (once, takes minutes)"):
                 run(
-                    ["nice", "-n", "10", "env", "CGO_ENABLED=1", "go", "build", "-mod=mod",
-                     "-trimpath", "-ldflags", "-s -w", "-o", scratch / "scheduler",
-                     f"{MODULE}/cmd/scheduler"],
+                    ["nice", "-n", "10", "go", "build", "-mod=mod", *GO_FLAGS, "-ldflags=-s -w",
+                     "-o", scratch / "scheduler", f"{MODULE}/cmd/scheduler"],
+                    env={**os.environ, "CGO_ENABLED": "1", **GO_SETTINGS},
                     cwd=module,
                     timeout=COMPILE_TIMEOUT_S,
                 )  # fmt: skip

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from .cache import appearing_whole, cache_folder, exclusive
-from .commands import run
+from .commands import GO_FLAGS, GO_SETTINGS, run
 from .errors import CommandFailed, HarnessError, RequirementsMissing
 from .progress import Progress
 
@@ -17,7 +17,7 @@ PACKAGE = f"helm.sh/helm/v4/cmd/helm@{VERSION}"
 COMPILE_TIMEOUT_S = 1800.0
 
 
-def helm() -> Path:
+def helm(progress: Progress | None = None) -> Path:
     """The program: what $E2E_HELM names, or our own.
 
     Raises RequirementsMissing when it can't be had, and HarnessError when the variable names
@@ -38,16 +38,16 @@ def helm() -> Path:
         if not program.exists():  # else another run compiled it while this one waited for the lock
             with appearing_whole(target) as scratch:
                 scratch.mkdir()
-                with Progress().step(f"compile helm {VERSION} (once, takes minutes)"):
+                with (progress or Progress()).step(f"compile helm {VERSION} (once, takes minutes)"):
                     _compile(scratch)
     return program
 
 
 def _compile(folder: Path) -> None:
-    own = {"CGO_ENABLED": "0", "GOBIN": str(folder), "GOTMPDIR": str(folder.parent)}
+    own = {"CGO_ENABLED": "0", "GOBIN": str(folder), "GOTMPDIR": str(folder.parent), **GO_SETTINGS}
     try:
         run(
-            ["nice", "-n", "10", "go", "install", "-trimpath", "-ldflags", "-s -w", PACKAGE],
+            ["nice", "-n", "10", "go", "install", *GO_FLAGS, "-ldflags=-s -w", PACKAGE],
             env={**os.environ, **own},
             cwd=folder,
             timeout=COMPILE_TIMEOUT_S,

@@ -9,6 +9,7 @@ from .base_image import base_image
 from .binaries import kubernetes_binaries
 from .errors import RequirementsMissing
 from .hami_program import hami_scheduler
+from .helm_program import helm
 from .progress import Progress
 from .requirements import ensure_requirements
 from .versions import KubernetesVersion
@@ -25,5 +26,6 @@ def prepare(versions: Iterable[KubernetesVersion], progress: Progress) -> None:
     base_image(progress)
     for version in wanted:
         kubernetes_binaries(version, progress)
-    with suppress(RequirementsMissing):  # not to be had everywhere: its tests say why they skip
-        hami_scheduler(progress)
+    for program in (helm, hami_scheduler):
+        with suppress(RequirementsMissing):  # not to be had everywhere: its tests say so
+            program(progress)
