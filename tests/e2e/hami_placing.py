@@ -22,7 +22,8 @@ from hami_mock.hami.assignment import (
     Assignment,
     BindPhase,
 )
-from hami_mock.hami.lock import Lock, NodeLock
+from hami_mock.hami.kinds import HAMI_LOCK
+from hami_mock.hami.lock import NodeLock
 from hami_mock.vendors.hami_vendor import HamiVendor
 
 from .harness import Hami
@@ -135,7 +136,7 @@ class ByHand(Placer):
         pod["spec"]["schedulerName"] = "by-hand"
         cluster.apply(pod)
         owner = NodeLock(datetime.now(UTC), "default", name)
-        if vendor.lock is Lock.CAMBRICON:
+        if vendor.lock != HAMI_LOCK:
             owner = NodeLock(owner.time)
         cluster.kubectl("annotate", "node", node, f"{lock}={owner.encode()}")
         target = {"apiVersion": "v1", "kind": "Node", "name": node}

@@ -14,9 +14,9 @@ import pytest
 
 from hami_mock.hami import register, scores
 from hami_mock.hami.assignment import BIND_PHASE, AssignedDevice
-from hami_mock.hami.lock import Lock
+from hami_mock.hami.kinds import HAMI_LOCK, Encoding, Lock
 from hami_mock.vendors.hami_vendor import HamiVendor
-from hami_mock.vendors.hami_vendors import BY_WORD, NVIDIA
+from tests.makers import BY_WORD
 
 from .hami_placing import ByHand, ByScheduler, Placer, annotations_of
 from .harness import RequirementsMissing, hami_scheduler, running_hami
@@ -26,6 +26,7 @@ WANTS = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 3000, "nvidia.com/gpucores": 
 # What HAMi writes and reads is the same on every release.
 pytestmark = pytest.mark.minors(range(36))
 
+NVIDIA = BY_WORD["NVIDIA"]
 NODE = ("--hami=on", "--nvidia-memory=8000", *ONLY_NVIDIA)
 BURST = 100
 
@@ -79,14 +80,14 @@ def wait_for_cards(mock: Mock, healthy: list[bool]) -> dict[str, register.Regist
     )
 
 
-def wait_for_success(mock: Mock, name: str, lock: Lock | None = Lock.HAMI) -> None:
+def wait_for_success(mock: Mock, name: str, lock: Lock | None = HAMI_LOCK) -> None:
     """Wait until a pod runs, has got all that was assigned, and the node is free again."""
     mock.wait_for_phase(name, "Running")
     assert annotations_of(mock.cluster.get("pod", name))[BIND_PHASE] == "success"
     wait_until_unlocked(mock, lock)
 
 
-def wait_until_unlocked(mock: Mock, lock: Lock | None = Lock.HAMI) -> None:
+def wait_until_unlocked(mock: Mock, lock: Lock | None = HAMI_LOCK) -> None:
     if lock is not None:
         mock.cluster.wait(
             "the node unlocked",
@@ -105,7 +106,7 @@ def test_the_node_says_which_cards_it_has_and_how_they_are(node: Mock) -> None:
     ]
     assert all("NVIDIA" in card.type for card in cards.values())
     told = annotations_of(node.cluster.get("node", node.cluster.node_name))
-    assert scores.decode(told[scores.ANNOTATION]).keys() == cards.keys()
+    assert scores.decode(told["hami.io/node-nvidia-score"]).keys() == cards.keys()
     node.wait_until_ready()
     node.ctl("fail", "nvidia/1", "--xid", "79")
     wait_for_cards(node, [True, False])
@@ -203,7 +204,7 @@ def test_pods_run_on_the_cards_of_other_vendors(placer: Placer, word: str) -> No
     found = mock.environment("one")
     if isinstance(placer, ByHand):
         assert {name: found.get(name) for name in expected} == expected
-    assert all(name in found for name in vendor.environment.visible_devices)
+    assert all(name in found for name in vendor.vendor.visible_devices)
 
 
 def test_an_agent_killed_in_the_middle_leaves_a_node_that_goes_on(placer: Placer) -> None:
@@ -271,7 +272,7 @@ def test_a_companion_follows_what_a_real_plugin_says(mock: Mock) -> None:
 
     def cards(count: int) -> str:
         return register.encode(
-            register.Encoding.JSON,
+            Encoding.JSON,
             [
                 register.RegisteredDevice(f"GPU-real-{i}", 10, 4000, 100, "NVIDIA-A100", index=i)
                 for i in range(count)

@@ -110,7 +110,7 @@ class AgentThread:
         uuid = next(
             card.uuid
             for card in self.agent.node.cards
-            if card.vendor.key == vendor and card.index == index
+            if card.vendor.prefix == vendor and card.index == index
         )
         action = Action("recover" if healthy else "fail", (uuid,))
         self._portal.call(perform, action, self.agent.state)

@@ -17,11 +17,11 @@ from hami_mock.node.fault import Fault, FaultKind
 from hami_mock.node.fault_kinds import LOST, UNHEALTHY
 from hami_mock.node.resources import Resource
 from hami_mock.node.state import NodeState
-from hami_mock.vendors.hami_vendors import CAMBRICON
 from hami_mock.views.hami import allocator as module
 from hami_mock.views.hami.allocator import Allocator
 from hami_mock.views.hami.attempt import REASON
 from tests.integration.fake_api_server import FakeApiServer, api_server
+from tests.makers import BY_WORD
 from tests.unit.builders import NODE
 from tests.unit.views.hami.rig import (
     ASCEND_910B3,
@@ -510,7 +510,7 @@ def test_a_restarted_kubelet_that_asks_again_is_told_so(tmp_path: Path) -> None:
 
 
 def test_cambricon_has_its_own_lock_and_its_own_marks(tmp_path: Path) -> None:
-    mlu = count_resource(CAMBRICON)
+    mlu = count_resource(BY_WORD["MLU"])
     dsmlu = "cambricon.com/dsmlu.lock"
 
     async def scenario(rig: Rig) -> None:

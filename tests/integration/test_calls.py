@@ -29,7 +29,7 @@ def agent(kubelet: GrpcioKubelet) -> Iterator[AgentThread]:
 
 
 def uuids(agent: AgentThread, vendor: str) -> list[str]:
-    return [card.uuid for card in agent.agent.node.cards if card.vendor.key == vendor]
+    return [card.uuid for card in agent.agent.node.cards if card.vendor.prefix == vendor]
 
 
 def test_slots_get_the_whole_cards_without_duplicates(

@@ -13,18 +13,19 @@ import pytest
 from hami_mock.cluster import kubernetes as kubernetes_module
 from hami_mock.cluster.kubernetes import Kubernetes
 from hami_mock.hami import handshake
-from hami_mock.hami.register import Encoding, decode
+from hami_mock.hami.kinds import Encoding
+from hami_mock.hami.register import decode
 from hami_mock.kit.concurrency import Backoff
 from hami_mock.node.fault import Fault
 from hami_mock.node.fault_kinds import DEGRADED, LOST, UNHEALTHY
 from hami_mock.node.state import NodeState
-from hami_mock.vendors.hami_vendors import BY_WORD, NVIDIA
 from hami_mock.views.hami.registrar import Registrar
 from tests.integration.fake_api_server import FakeApiServer, api_server
+from tests.makers import BY_WORD
 from tests.unit.builders import NODE
 from tests.unit.views.hami.rig import MR_V100, cards_of, count_resource, state_with
 
-REGISTER = NVIDIA.node.register
+REGISTER = BY_WORD["NVIDIA"].node.register
 SCORE = "hami.io/node-nvidia-score"
 ILUVATAR_REGISTER = MR_V100.node.register
 ILUVATAR_HANDSHAKE = MR_V100.node.handshake

@@ -16,7 +16,8 @@ from hami_mock.node.sizing import Node
 from hami_mock.node.unit_devices import UnitDevices
 from hami_mock.settings.settings import VendorSettings, load
 from hami_mock.sources.configured import configured_node
-from hami_mock.vendors import NVIDIA, Offer, Role, Vendor, catalog
+from hami_mock.vendors import Offer, Role, Vendor, catalog
+from tests.makers import NVIDIA
 
 NODE = "node-a"
 
@@ -32,7 +33,7 @@ def group(
     links: Sequence[frozenset[int]] = (),
     memory: int | None = None,
 ) -> CardGroup:
-    model = catalog.find(vendor.key, vendor.model)
+    model = catalog.find(vendor.maker, vendor.model)
     assert model is not None
     return CardGroup(model, memory or model.memory, tuple(numa), tuple(links))
 
@@ -76,7 +77,7 @@ def resource_named(node: Node, name: str) -> Resource:
 
 
 def vendor_settings(key: str, flags: Mapping[str, str]) -> VendorSettings:
-    return next(found for found in load(flags).vendors if found.vendor.key == key)
+    return next(found for found in load(flags).vendors if found.vendor.prefix == key)
 
 
 def problems_of(function: Callable[[], object]) -> tuple[str, ...]:

@@ -85,7 +85,7 @@ def pod_kinds(node: Node) -> list[PodKind]:
     for resource in node.resources:
         amount = _request(resource)
         if amount:
-            kind = kinds.setdefault(resource.vendor.key, PodKind(resource.vendor.key, {}))
+            kind = kinds.setdefault(resource.vendor.prefix, PodKind(resource.vendor.prefix, {}))
             kind.requests[resource.name] = amount
     return list(kinds.values())
 

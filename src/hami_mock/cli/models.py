@@ -52,21 +52,22 @@ def main(arguments: list[str]) -> int:
 def model_rows(words: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Return one row for each model that all words are true of. Raises UsageError for none."""
     rows = [
-        {"vendor": vendor.key, **asdict(model)}
+        {"vendor": vendor.prefix, "maker": vendor.maker, **asdict(model)}
         for vendor in VENDORS
-        for model in catalog.models()[vendor.key].values()
+        for model in catalog.models()[vendor.maker].values()
     ]
     found = [row for row in rows if all(_is_about(row, word.lower()) for word in words)]
     if not found:
-        known = {str(row[key]) for row in rows for key in ("vendor", "name", "family")}
+        known = {str(row[key]) for row in rows for key in ("vendor", "maker", "name", "family")}
         hint = did_you_mean(words[-1], sorted(known))
         raise UsageError(f"no model matches {' '.join(words)!r}{hint}")
     return found
 
 
 def _is_about(row: dict[str, Any], word: str) -> bool:
-    vendor, *others = (str(row[key]).lower() for key in ("vendor", "name", "product", "family"))
-    if any(fnmatchcase(text, word) for text in (vendor, *others)):
+    vendors = [str(row[key]).lower() for key in ("vendor", "maker")]
+    others = [str(row[key]).lower() for key in ("name", "product", "family")]
+    if any(fnmatchcase(text, word) for text in (*vendors, *others)):
         return True
     # A vendor's name is meant as a whole: `mlu` isn't what `ml` is for.
     return any(word in text for text in others)

@@ -16,9 +16,9 @@ from hami_mock.doctor import (
 )
 from hami_mock.doctor.case import NodeCase, VendorCase
 from hami_mock.doctor.finding import Finding, Severity, warning
+from hami_mock.doctor.known import LOCKS
 from hami_mock.doctor.pod_case import SCHEDULER, PodCase
 from hami_mock.doctor.pod_object import PodObject
-from hami_mock.hami.lock import Lock
 from hami_mock.settings.hami_config.device_config import DeviceConfig
 
 _VENDOR_CHECKS: tuple[Callable[[NodeCase, VendorCase], Iterator[Finding]], ...] = (
@@ -81,7 +81,7 @@ def examine_node(
     """
     case = _node_case(node, pods, now, device_config)
     findings = list(liveness.ready(case))
-    for kind in Lock:
+    for kind in LOCKS:
         findings += liveness.lock(case, kind)
     for seen in case.vendors:
         if counts.is_left_behind(case, seen):

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hami_mock.doctor import objects
+from hami_mock.doctor.known import LOCKS
 from hami_mock.doctor.objects import Document, full_name_of, name_of
 from hami_mock.doctor.pod_object import PodObject
 from hami_mock.errors import NotThere, UsageError
 from hami_mock.hami.assignment import ASSIGNED_NODE
 from hami_mock.hami.errors import Malformed
-from hami_mock.hami.lock import Lock, NodeLock
+from hami_mock.hami.lock import NodeLock
 from hami_mock.sources.annotated.node_object import NodeObject
 
 
@@ -102,7 +103,7 @@ def _node_name_of(pod: Document) -> str:
 def _lock_holders(node: Document) -> list[str]:
     annotations = NodeObject.read(node).annotations
     holders = []
-    for kind in Lock:
+    for kind in LOCKS:
         try:
             lock = NodeLock.parse(annotations.get(kind.annotation, ""))
         except Malformed:

@@ -1,16 +1,17 @@
 """The vendors and resource names that HAMi knows: its defaults, or a device configuration's."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from hami_mock.kit.similar import similar
 from hami_mock.settings.hami_config.device_config import DeviceConfig
 from hami_mock.vendors import VENDORS
 from hami_mock.vendors.hami_vendor import HamiVendor, ResourceNames
-from hami_mock.vendors.hami_vendors import BY_WORD
 
-# What the plugins of some vendors register that HAMi doesn't look at, but its mock does.
-OF_OTHER_PLUGINS = frozenset({"cambricon.com/real-mlu-counts", "huawei.com/Ascend910"})
+OF_OTHER_PLUGINS = frozenset(vendor.counted.source for vendor in VENDORS if vendor.counted)
+"""What the plugins of some vendors register that HAMi doesn't look at, but its mock does."""
+
+LOCKS = tuple(dict.fromkeys(vendor.hami.lock for vendor in VENDORS if vendor.hami.lock))
+"""The locks that a node can have."""
 
 # Below it, other resources of the same vendor look alike: nvidia.com/gpu and nvidia.com/gpu.shared.
 _SIMILARITY = 0.85
@@ -18,11 +19,9 @@ _SIMILARITY = 0.85
 
 def vendors_of(config: DeviceConfig | None) -> tuple[HamiVendor, ...]:
     """Return the vendors that a scheduler with this configuration knows; None: HAMi's defaults."""
-    if config is None:
-        return tuple(BY_WORD.values())
-    own = (*config.iluvatars, *(chip.vendor for chip in config.ascend.chips))
-    known = BY_WORD | {vendor.word: vendor for vendor in own}
-    return tuple(replace(known[word], resources=names) for word, names in config.resources.items())
+    if config is not None:
+        return tuple(config.vendors.values())
+    return tuple(chip for vendor in VENDORS for chip in vendor.chips.values())
 
 
 def names_of(names: ResourceNames) -> list[str]:
@@ -34,7 +33,7 @@ def names_of(names: ResourceNames) -> list[str]:
 def default_names() -> frozenset[str]:
     """Return all names that HAMi and hami-mock use where nobody renames anything."""
     ours = (offer.name for vendor in VENDORS for offer in vendor.offers)
-    return frozenset(ours) | known_names(BY_WORD.values())
+    return frozenset(ours) | known_names(vendors_of(None))
 
 
 def known_names(vendors: Iterable[HamiVendor]) -> frozenset[str]:

@@ -9,12 +9,12 @@ from hami_mock.doctor.pod_object import PodObject
 from hami_mock.hami.assignment import BIND_PHASE
 from hami_mock.hami.errors import Malformed
 from hami_mock.hami.handshake import REQUEST_LIFETIME, Handshake, HandshakeState
-from hami_mock.hami.lock import Lock, NodeLock
+from hami_mock.hami.kinds import Lock
+from hami_mock.hami.lock import NodeLock
 
 # The node side has its devices seconds after the bind; a lock that old is stuck.
 _STUCK = timedelta(seconds=30)
 _ZONE = "(a time without a zone is taken for UTC)"
-_SWITCHES = {"ascend": "--enable-ascend", "iluvatar": "--enable-iluvatar"}
 
 
 def ready(case: NodeCase) -> Iterator[Finding]:
@@ -35,7 +35,7 @@ def handshake(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
     if not where or not (seen.cards or text):
         return
     if text is None:
-        switch = _SWITCHES.get(vendor.maker)
+        switch = vendor.scheduling.switch
         advice = "see whether hami-scheduler runs, and whether its --node-label-selector, if any, "
         advice += "selects this node" + (f"; it needs {switch} for this vendor" if switch else "")
         told = f"the scheduler has never asked for {vendor.word} here, or has dropped it"

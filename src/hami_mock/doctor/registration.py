@@ -5,13 +5,10 @@ from collections.abc import Iterator
 
 from hami_mock.doctor.case import NodeCase, VendorCase
 from hami_mock.doctor.finding import Finding, error, warning
+from hami_mock.doctor.known import vendors_of
 from hami_mock.hami import scores
 from hami_mock.hami.errors import Malformed
-from hami_mock.vendors.hami_vendors import NVIDIA, VENDORS
-
-CORDON = "hami.io/device-cordon"
-_MIG = "mig"
-_MODES = frozenset({"", "hami-core", _MIG, "mps"})
+from hami_mock.hami.kinds import MIG
 
 
 def register(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
@@ -81,17 +78,18 @@ def health(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
 
 def mig(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
     """A card in MIG mode says what it can be cut into."""
-    where = seen.vendor.node.register
-    if seen.vendor.word != NVIDIA.word:
+    where, modes = seen.vendor.node.register, seen.vendor.scheduling.card_modes
+    if not modes:
         return
     for card in seen.cards:
-        if card.mode not in _MODES:
+        if card.mode not in modes:
             yield warning(
                 where,
                 f"card {card.id} has the mode {card.mode!r}, which HAMi doesn't know",
-                "hami-core, mig and mps are modes (operatingmode in the plugin's configuration)",
+                f"{', '.join(sorted(modes - {''}))} are modes (operatingmode in the plugin's "
+                "configuration)",
             )
-        if card.mode != _MIG or card.mig_profiles:
+        if card.mode != MIG or card.mig_profiles:
             continue
         if card.mig_geometries:
             yield warning(
@@ -109,34 +107,36 @@ def mig(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
 
 
 def cordon(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
-    """No card is cordoned; only NVIDIA's can be."""
-    raw = case.node.annotations.get(CORDON, "")
+    """No card is cordoned."""
+    where = seen.vendor.scheduling.cordon
+    raw = case.node.annotations.get(where, "")
     cordoned = {uuid.strip() for uuid in raw.split(",")} - {""}
     ids = {card.id for card in seen.cards}
-    if not cordoned or not ids or seen.vendor.word != NVIDIA.word:
+    if not cordoned or not ids:
         return
-    undo = f"kubectl annotate node {case.node.name} {CORDON}- takes it back"
+    undo = f"kubectl annotate node {case.node.name} {where}- takes it back"
     if ids <= cordoned:
-        yield error(CORDON, "all cards are cordoned: no pod is placed here", undo)
+        yield error(where, "all cards are cordoned: no pod is placed here", undo)
     elif ids & cordoned:
         told = f"no pod is placed on cordoned cards: {', '.join(sorted(ids & cordoned))}"
-        yield warning(CORDON, told, undo)
+        yield warning(where, told, undo)
     for uuid in sorted(cordoned - ids):
-        yield warning(CORDON, f"there is no card {uuid!r} here", f"look for a mistyped ID; {undo}")
+        yield warning(where, f"there is no card {uuid!r} here", f"look for a mistyped ID; {undo}")
 
 
 def topology(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
-    """The scores of NVIDIA's cards can be read: the scheduler takes no cards without."""
-    text = case.node.annotations.get(scores.ANNOTATION)
-    if text is None or seen.vendor.word != NVIDIA.word:
+    """The scores of the cards can be read: the scheduler takes no cards without."""
+    where = seen.vendor.scheduling.scores
+    text = case.node.annotations.get(where)
+    if text is None:
         return
     try:
         scores.decode(text)
     except Malformed as problem:
         yield error(
-            scores.ANNOTATION,
+            where,
             f"the scheduler can't read it, and therefore takes none of the cards: {problem}",
-            f"remove it (kubectl annotate node {case.node.name} {scores.ANNOTATION}-), or let "
+            f"remove it (kubectl annotate node {case.node.name} {where}-), or let "
             "HAMi's device plugin write it again",
         )
 
@@ -145,9 +145,10 @@ def unknown_to_config(case: NodeCase) -> Iterator[Finding]:
     """Each register annotation belongs to a vendor of the device configuration."""
     if case.config is None:
         return
-    for vendor in VENDORS:
+    known = case.config.vendors
+    for vendor in vendors_of(None):
         name = vendor.node.register
-        if name and name in case.node.annotations and vendor.word not in case.config.resources:
+        if name and name in case.node.annotations and vendor.word not in known:
             yield error(
                 name,
                 f"the device configuration has nothing for {vendor.word}: the scheduler doesn't "

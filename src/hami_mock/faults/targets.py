@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 from hami_mock.errors import UsageError
 from hami_mock.node.cards import Card
 from hami_mock.node.resources import Resource
+from hami_mock.vendors import Vendor
 
 ALL = "all"
 _SHOWN = 12
@@ -50,14 +51,19 @@ def find_resources(resources: Sequence[Resource], words: Iterable[str]) -> tuple
 
 def is_card(card: Card, word: str) -> bool:
     """Tell whether a word means a card, maybe among others."""
-    return word in (ALL, card.vendor.key) or any(
+    return _is_vendor(card.vendor, word) or any(
         fnmatchcase(name, word) for name in (card.name, card.uuid)
     )
 
 
 def is_resource(resource: Resource, word: str) -> bool:
     """Tell whether a word means a resource, maybe among others."""
-    return word in (ALL, resource.vendor.key) or fnmatchcase(resource.name, word)
+    return _is_vendor(resource.vendor, word) or fnmatchcase(resource.name, word)
+
+
+def _is_vendor(vendor: Vendor, word: str) -> bool:
+    # Its cards are known by the prefix of its flags; its name is as good.
+    return word in (ALL, vendor.prefix, vendor.name)
 
 
 def _there_are(names: Sequence[str]) -> str:

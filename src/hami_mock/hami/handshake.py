@@ -31,17 +31,6 @@ class HandshakeState(StrEnum):
     DELETED = "Deleted"
 
 
-class ReportStyle(StrEnum):
-    """How a vendor's plugin writes the time of its report; all are the same to the scheduler."""
-
-    DOTTED = "Reported_%Y.%m.%d %H:%M:%S"
-    GO = "Reported %Y-%m-%d %H:%M:%S.%f %z %Z"
-
-    def write(self, now: datetime) -> str:
-        """Return the value that answers the scheduler."""
-        return now.strftime(self.value)
-
-
 @dataclass(frozen=True)
 class Handshake:
     """A value of the annotation. A time without a zone is in that of whoever wrote it."""

@@ -7,24 +7,13 @@ until it expires.
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from enum import Enum
 from typing import Self
 
 from hami_mock.hami.go_values import refusal
+from hami_mock.hami.kinds import HAMI_LOCK
 
 # datetime alone would take more: dates without time, times without zone, other separators.
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
-
-
-class Lock(Enum):
-    """The locks that there are."""
-
-    HAMI = ("hami.io/mutex.lock", timedelta(minutes=5))
-    CAMBRICON = ("cambricon.com/dsmlu.lock", timedelta(minutes=2))
-
-    def __init__(self, annotation: str, lifetime: timedelta) -> None:
-        self.annotation = annotation
-        self.lifetime = lifetime
 
 
 @dataclass(frozen=True)
@@ -57,7 +46,7 @@ class NodeLock:
         """Whether it says which pod it is for."""
         return bool(self.namespace and self.name)
 
-    def expired(self, now: datetime, lifetime: timedelta = Lock.HAMI.lifetime) -> bool:
+    def expired(self, now: datetime, lifetime: timedelta = HAMI_LOCK.lifetime) -> bool:
         """Tell whether the scheduler would take the lock away from its pod."""
         return now - self.time > lifetime
 

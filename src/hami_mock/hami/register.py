@@ -7,7 +7,6 @@ with the colon form, of nine fields since 2.5 and seven before. Metax has JSON o
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
 from hami_mock.hami.errors import Malformed
@@ -21,6 +20,7 @@ from hami_mock.hami.go_values import (
     refusal,
     whole,
 )
+from hami_mock.hami.kinds import HAMI_CORE, Encoding
 from hami_mock.hami.mig import (
     MigGeometry,
     MigProfile,
@@ -30,20 +30,8 @@ from hami_mock.hami.mig import (
     write_profile,
 )
 
-HAMI_CORE = "hami-core"
-"""The mode of a card that is sliced by HAMi's library; the colon form's if it doesn't say."""
-
 METAX_TYPE = "Metax-SGPU"
 """What the scheduler calls every card of Metax's annotation, whatever its model."""
-
-
-class Encoding(StrEnum):
-    """How the cards are written."""
-
-    JSON = "JSON"
-    COLON = "colon form of 9 fields"
-    SHORT_COLON = "colon form of 7 fields"
-    METAX = "Metax's JSON"
 
 
 _COLONS = frozenset({Encoding.COLON, Encoding.SHORT_COLON})

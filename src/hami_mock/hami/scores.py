@@ -15,21 +15,26 @@ Our cards know their NUMA node, but no bridges and switches, so theirs are 10 an
 
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from hami_mock.hami.go_values import INT64, Fields, json_list
-from hami_mock.node.cards import Card
-
-ANNOTATION = "hami.io/node-nvidia-score"
 
 _OTHER_CPU = 10
 _SAME_CPU = 20
 _NVLINK = 100
 
-# NVLinks between two cards: all of a card's where a switch connects them, else its share.
-_NVLINKS = {"pascal": 1, "volta": 2, "turing": 2, "ampere": 12, "hopper": 18, "blackwell": 18}
+
+@dataclass(frozen=True)
+class Place:
+    """Where a card is: its NUMA node, and which others it has how many NVLinks to."""
+
+    uuid: str
+    numa: int | None = None
+    link: str | None = None
+    nvlinks: int = 1
 
 
-def encode(cards: Iterable[Card]) -> str:
+def encode(cards: Iterable[Place]) -> str:
     """Return the annotation's value for cards."""
     cards = tuple(cards)
     rows = [
@@ -56,9 +61,9 @@ def decode(text: str) -> dict[str, dict[str, int]]:
     return scores
 
 
-def _score(one: Card, other: Card) -> int:
+def _score(one: Place, other: Place) -> int:
     # Cards that don't say where they are stand on a machine with one CPU.
     apart = None not in (one.numa, other.numa) and one.numa != other.numa
     pcie = _OTHER_CPU if apart else _SAME_CPU
     linked = one.link is not None and one.link == other.link
-    return pcie + (_NVLINK * _NVLINKS.get(one.model.family, 1) if linked else 0)
+    return pcie + (_NVLINK * one.nvlinks if linked else 0)

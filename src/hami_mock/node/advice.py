@@ -38,7 +38,7 @@ def warnings(resource: Resource, node: Node, kubelet_version: Version | None) ->
 def _remedy(resource: Resource, node: Node) -> str:
     if resource.offer.role is not Role.MEMORY:
         return ""
-    flag = f"--{resource.vendor.key}-memory-factor"
+    flag = f"--{resource.vendor.prefix}-memory-factor"
     if any(each.hami for each in node.resources):
         return f"; {flag}, and the same memoryFactor in HAMi's configuration, make coarser units"
     return f"; {flag} auto makes coarser units"

@@ -46,7 +46,7 @@ class Card:
     @property
     def name(self) -> str:
         """What people call it: nvidia/0."""
-        return f"{self.vendor.key}/{self.index}"
+        return f"{self.vendor.prefix}/{self.index}"
 
     @property
     def visible_as(self) -> str:
@@ -76,7 +76,7 @@ def make_cards(node_name: str, vendor: Vendor, groups: Iterable[CardGroup]) -> t
 
 def card_uuid(node_name: str, vendor: Vendor, index: int) -> str:
     """Return the UUID of a card: the same for the same node, vendor and index, for ever."""
-    name = f"{node_name}/{vendor.key}/{index}"
+    name = f"{node_name}/{vendor.prefix}/{index}"
     digest = hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest().upper()
     return vendor.uuid_format.format(
         uuid=uuid.uuid5(_NAMESPACE, name),

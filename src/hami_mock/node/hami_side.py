@@ -10,7 +10,7 @@ class HamiSide:
     """How the cards of a count resource are registered with HAMi's scheduler.
 
     `split` is how many containers may share a card; `mode` is how it is sliced ("hami-core" or
-    "mig" for NVIDIA, "hami-core" or "" for Ascend).
+    "mig" for NVIDIA, "template" or "hami-core" for Ascend).
     """
 
     vendor: HamiVendor

@@ -21,11 +21,11 @@ def card_groups(vendor: Vendor, values: Merged, problems: list[str]) -> tuple[Ca
 
     A section of the file for some nodes may replace the groups of the rest of the file.
     """
-    listed = f"{vendor.key}-groups"
-    if values["vendors"] is not None and vendor.key not in values["vendors"]:
+    listed = f"{vendor.prefix}-groups"
+    if values["vendors"] is not None and vendor.prefix not in values["vendors"]:
         _check_left_out(vendor, values, problems)
         return ()
-    simple = [f"{vendor.key}-{key}" for key in ("cards", "model", "memory")]
+    simple = [f"{vendor.prefix}-{key}" for key in ("cards", "model", "memory")]
     simple = [name for name in simple if name in BY_NAME]
     in_file = max(simple, key=lambda name: values.rank(name, in_file=True))
     if values[listed] is None or values.rank(in_file, in_file=True) > values.rank(listed):
@@ -37,15 +37,15 @@ def card_groups(vendor: Vendor, values: Merged, problems: list[str]) -> tuple[Ca
 
 def _check_left_out(vendor: Vendor, values: Merged, problems: list[str]) -> None:
     problems += [
-        f"{values.place(name)}: {values.place('vendors')} leaves {vendor.key} out: add it there, "
-        "or leave this out"
-        for name in (f"{vendor.key}-cards", f"{vendor.key}-groups")
+        f"{values.place(name)}: {values.place('vendors')} leaves {vendor.prefix} out: add it "
+        "there, or leave this out"
+        for name in (f"{vendor.prefix}-cards", f"{vendor.prefix}-groups")
         if values.rank(name) >= values.rank("vendors") and values[name]
     ]
 
 
 def _listed_groups(vendor: Vendor, values: Merged, problems: list[str]) -> tuple[CardGroup, ...]:
-    listed = f"{vendor.key}-groups"
+    listed = f"{vendor.prefix}-groups"
     place = values.place(listed)
     found = [
         _group(vendor, group, f"{place}[{number}]", problems)
@@ -58,10 +58,10 @@ def _listed_groups(vendor: Vendor, values: Merged, problems: list[str]) -> tuple
         problems.append(not_allowed(place, total, allowed))
     problems += [
         f"{values.place(name)}: {place} says which cards there are: change it there"
-        for name in (f"{vendor.key}-model", f"{vendor.key}-memory")
+        for name in (f"{vendor.prefix}-model", f"{vendor.prefix}-memory")
         if values.rank(name) > values.rank(listed)
     ]
-    if values.rank(name := f"{vendor.key}-cards") <= values.rank(listed):
+    if values.rank(name := f"{vendor.prefix}-cards") <= values.rank(listed):
         return groups
     if values[name] > total:
         allowed = f"at most {total}, the cards in {place}: list more of them there"
@@ -80,10 +80,10 @@ def _first(groups: Sequence[CardGroup], count: int) -> Iterator[CardGroup]:
 
 
 def _simple_group(vendor: Vendor, values: Merged, problems: list[str]) -> tuple[CardGroup, ...]:
-    cards = values[f"{vendor.key}-cards"]
-    option = f"{vendor.key}-model"
+    cards = values[f"{vendor.prefix}-cards"]
+    option = f"{vendor.prefix}-model"
     model = _find_model(vendor, values[option], values.place(option), problems)
-    memory = values[f"{vendor.key}-memory"] if f"{vendor.key}-memory" in BY_NAME else None
+    memory = values[f"{vendor.prefix}-memory"] if f"{vendor.prefix}-memory" in BY_NAME else None
     if model is None or not cards:
         return ()
     return (CardGroup(model, memory or model.memory, (None,) * cards),)
@@ -116,9 +116,9 @@ def _group(vendor: Vendor, group: object, place: str, problems: list[str]) -> Ca
 
 
 def _find_model(vendor: Vendor, name: str, place: str, problems: list[str]) -> catalog.Model | None:
-    model = catalog.find(vendor.key, name)
+    model = catalog.find(vendor.maker, name)
     if model is None:
-        similar = ", ".join(catalog.similar(vendor.key, name))
+        similar = ", ".join(catalog.similar(vendor.maker, name))
         allowed = f"one of the {vendor.title} models of `hami-mock models`"
         problems.append(not_allowed(place, name, allowed + f", such as {similar}" * bool(similar)))
     return model

@@ -46,8 +46,8 @@ ADDRESS = pattern(
     "ADDR",
 )
 VENDOR_LIST = listed(
-    choice(*(vendor.key for vendor in VENDORS)),
-    f"one or more of {', '.join(vendor.key for vendor in VENDORS)}, with commas",
+    choice(*(vendor.prefix for vendor in VENDORS)),
+    f"one or more of {', '.join(vendor.prefix for vendor in VENDORS)}, with commas",
     "NAME,NAME",
     least=1,
 )

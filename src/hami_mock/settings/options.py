@@ -144,7 +144,7 @@ GENERAL = (
 
 def _vendor_options(vendor: Vendor) -> Iterator[Option]:
     def option(name: str, kind: Kind[Any], default: Any, text: str) -> Option:
-        return Option(f"{vendor.key}-{name}", kind, default, text, vendor.title)
+        return Option(f"{vendor.prefix}-{name}", kind, default, text, vendor.title)
 
     cards = "number of cards on the node; with 0, nothing is registered"
     yield option("cards", kinds.CARDS, vendor.cards, cards)
@@ -191,5 +191,5 @@ def _name_help(offer: Offer) -> str:
 OPTIONS = (*GENERAL, *(option for vendor in VENDORS for option in _vendor_options(vendor)))
 BY_NAME = {name: option for option in OPTIONS for name in (option.name, *option.aliases)}
 
-GROUP_OPTIONS = {f"{vendor.key}-groups": vendor for vendor in VENDORS}
+GROUP_OPTIONS = {f"{vendor.prefix}-groups": vendor for vendor in VENDORS}
 """In the file only: lists of groups, for cards of different models on one node."""

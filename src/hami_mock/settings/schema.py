@@ -53,7 +53,7 @@ def _options() -> dict[str, Any]:
 
 def _prefixes(names: Iterable[str]) -> set[str]:
     first_words = {name.partition("-")[0] for name in names if "-" in name}
-    return first_words | {vendor.key for vendor in VENDORS}
+    return first_words | {vendor.prefix for vendor in VENDORS}
 
 
 def _mapping(prefix: str, names: Iterable[str]) -> dict[str, Any]:

@@ -169,7 +169,9 @@ def _device_file(
 def _device_layer(file: "DeviceFile", stronger: Sequence[Layer], node_name: str) -> Layer:
     # Chips have names of their own, so which cards there are must be known first.
     values = Merged(stronger, [])
-    groups = {vendor.key: card_groups(vendor, values, []) for vendor in VENDORS if vendor.has_chips}
+    groups = {
+        vendor.name: card_groups(vendor, values, []) for vendor in VENDORS if vendor.has_chips
+    }
     return file.layer(node_name, {key: own[0].model for key, own in groups.items() if own})
 
 

@@ -54,13 +54,11 @@ class Hami:
 
     def vendor(self, vendor: Vendor, groups: tuple[CardGroup, ...]) -> "HamiVendor":
         """Return what the scheduler knows of a vendor's cards; the first decides on the chip."""
-        from hami_mock.vendors.hami_vendors import BY_WORD
-
         if not (vendor.has_chips and groups):
-            return BY_WORD[vendor.words[0]]
+            return vendor.chips[vendor.words[0]]
         model = groups[0].model
-        of_file = self.file.chip(vendor, model) if self.file else None
-        return of_file or BY_WORD[model.chip]
+        of_file = self.file.config.of(vendor, model) if self.file else None
+        return of_file.hami if of_file else vendor.chips[model.chip]
 
 
 def vendor_settings(
@@ -70,7 +68,7 @@ def vendor_settings(
 
     def value(key: str, otherwise: Any) -> Any:
         # A vendor has no option for what none of its resources counts.
-        option = f"{vendor.key}-{key}"
+        option = f"{vendor.prefix}-{key}"
         return values[option] if option in BY_NAME else otherwise
 
     groups = card_groups(vendor, values, problems)
@@ -94,12 +92,9 @@ def vendor_settings(
             # Its scheduler reckons with a factor of its own, and pods ask in units of that.
             allowed = "a number with --hami on, the same as memoryFactor in HAMi's configuration"
             problems.append(
-                not_allowed(values.place(f"{vendor.key}-memory-factor"), factor, allowed)
+                not_allowed(values.place(f"{vendor.prefix}-memory-factor"), factor, allowed)
             )
-        mode = value("mode", "")
-        side = HamiSide(
-            hami.vendor(vendor, groups), split, *scalings, "" if mode == "template" else mode
-        )
+        side = HamiSide(hami.vendor(vendor, groups), split, *scalings, value("mode", ""))
     chip = groups[0].model.chip if groups else vendor.words[0]
     return VendorSettings(
         vendor=vendor,
@@ -126,6 +121,6 @@ def _check_chips(
     chips = dict.fromkeys(group.model.chip for group in groups)
     if len(chips) > 1:
         problems.append(
-            f"{values.place(f'{vendor.key}-groups')}: {' and '.join(chips)} can't be on one node "
-            "with --hami on: HAMi names resources after the chip"
+            f"{values.place(f'{vendor.prefix}-groups')}: {' and '.join(chips)} can't be on one "
+            "node with --hami on: HAMi names resources after the chip"
         )

@@ -44,7 +44,7 @@ async def plan(settings: Settings, past: Past = _NO_PAST) -> tuple[Node, Version
 
 
 def _shares(settings: VendorSettings, cards: tuple[Card, ...]) -> Iterator[Share]:
-    key = settings.vendor.key
+    key = settings.vendor.prefix
     for offer in settings.offers if cards else ():
         named = settings.names[offer.role]
         # Percentages are never too many: the most cards there can be have 12,800 of them.

@@ -7,8 +7,6 @@ memory and cores are those of HAMi's configuration, BR106's memory that of its p
 Estimates, for want of a published figure: cores of MR-V50 and MR-V100, power of MLU590, Ascend910B*
 and 910C and all of AWS; cores and power of Hygon, MetaX, Enflame, Kunlunxin, Vastai and Biren, and
 of what these have built in several sizes (Z100, N100, R200, VA*, BR106) the memory too.
-
-A vendor's product of whole cards has the models of the product that slices them.
 """
 
 import json
@@ -45,29 +43,25 @@ class Model:
 
 @cache
 def models() -> dict[str, dict[str, Model]]:
-    """Return the models of each vendor: vendor key, then model name, in the catalog's order."""
+    """Return the models of each maker: its name, then the model's, in the catalog's order."""
     # JSON, not YAML: it is read at every start, and YAML would take 20 times as long.
     catalog = json.loads(Path(__file__).with_name("catalog.json").read_text(encoding="utf-8"))
-    found = {
-        vendor: {name: Model(name=name, **row) for name, row in rows.items()}
-        for vendor, rows in catalog.items()
-        if not isinstance(rows, str)
-    }
     return {
-        vendor: found[rows if isinstance(rows, str) else vendor] for vendor, rows in catalog.items()
+        maker: {name: Model(name=name, **row) for name, row in rows.items()}
+        for maker, rows in catalog.items()
     }
 
 
-def find(vendor: str, name: str) -> Model | None:
-    """Return a vendor's model, in whatever case its name is written."""
-    for model in models()[vendor].values():
+def find(maker: str, name: str) -> Model | None:
+    """Return a maker's model, in whatever case its name is written."""
+    for model in models()[maker].values():
         if model.name.lower() == name.lower():
             return model
     return None
 
 
-def similar(vendor: str, name: str) -> list[str]:
-    """Return the names of the vendor's models that look most like the name."""
-    known = models()[vendor]
+def similar(maker: str, name: str) -> list[str]:
+    """Return the names of the maker's models that look most like the name."""
+    known = models()[maker]
     containing = [each for each in known if name.lower() in each.lower()]
     return list(dict.fromkeys(containing[:3] + most_like(name, known, most=3, cutoff=0.4)))

@@ -1,12 +1,13 @@
-"""What there is to know of a vendor that HAMi's scheduler knows."""
+"""A vendor's cards as HAMi's scheduler knows them: each chip of Ascend and Iluvatar is one."""
 
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
-from hami_mock.hami.environment import NONE, Environment
-from hami_mock.hami.handshake import ReportStyle
-from hami_mock.hami.lock import Lock
-from hami_mock.hami.register import Encoding
+from hami_mock.hami.kinds import Lock
+from hami_mock.vendors.scheduling import NodeAnnotations, PodAnnotations, Scheduling
+from hami_mock.vendors.vendor import Role, Vendor
 
 
 @dataclass(frozen=True)
@@ -23,62 +24,98 @@ class ResourceNames:
     cores_per_card: int = 100
     percentage: str = ""
 
-
-@dataclass(frozen=True)
-class NodeAnnotations:
-    """Where a node's cards stand, and how; none: the scheduler reckons them from its capacity.
-
-    `report` is how the node side answers the handshake; none: it doesn't, allocatable devices do.
-    """
-
-    register: str = ""
-    encoding: Encoding | None = None
-    handshake: str = ""
-    report: ReportStyle | None = None
-
-
-@dataclass(frozen=True)
-class PodAnnotations:
-    """Where a pod's devices stand; no `to_allocate`: the vendor's plugin reads something else."""
-
-    allocated: str
-    to_allocate: str = ""
-
-    @classmethod
-    def named(cls, name: str) -> Self:
-        """Return the pair that most vendors have."""
-        return cls(f"hami.io/{name}-devices-allocated", f"hami.io/{name}-devices-to-allocate")
+    def of(self, role: Role) -> str:
+        """Return the name of the resource that counts something."""
+        match role:
+            case Role.SLOTS:
+                return self.count
+            case Role.MEMORY:
+                return self.memory
+            case Role.CORES:
+                return self.cores
+            case Role.PERCENTAGE:
+                return self.percentage
 
 
 @dataclass(frozen=True)
 class HamiVendor:
     """A vendor as the scheduler knows it, by its word.
 
-    - maker: whose chips these are
-    - slots: devices of the count resource on a card, for as many containers; None: as registered
-    - has_model_as_type: a card's type is its model, with the word in it; else it is the word
-    - cards_in_network_0: cards before the first with NetworkID 1; None: no NetworkID at all
+    `slots` are those that templates make of a card; None: there are no templates.
     """
 
     word: str
-    maker: str
+    vendor: Vendor
     resources: ResourceNames
-    pods: PodAnnotations
-    node: NodeAnnotations = NodeAnnotations()
-    lock: Lock | None = None
     slots: int | None = None
-    has_model_as_type: bool = False
-    environment: Environment = NONE
-    cards_in_network_0: int | None = None
+
+    @property
+    def maker(self) -> str:
+        """Whose chips these are."""
+        return self.vendor.maker
+
+    @property
+    def lock(self) -> Lock | None:
+        """What the scheduler locks a node with, until the devices are allocated."""
+        return self.vendor.hami.lock
+
+    @property
+    def scheduling(self) -> Scheduling:
+        """What the scheduler reads and writes, for all chips of the vendor."""
+        return self.vendor.hami
+
+    @cached_property
+    def node(self) -> NodeAnnotations:
+        """The node's annotations."""
+        names = self.vendor.hami.node
+        register, handshake = (
+            name.format(word=self.word) for name in (names.register, names.handshake)
+        )
+        return replace(names, register=register, handshake=handshake)
+
+    @cached_property
+    def pods(self) -> PodAnnotations:
+        """The annotations of pods."""
+        names = self.vendor.hami.pods
+        allocated, to_allocate = (
+            name.format(word=self.word) for name in (names.allocated, names.to_allocate)
+        )
+        return replace(names, allocated=allocated, to_allocate=to_allocate)
 
     def device_type(self, product: str) -> str:
         """Return the type that a card is registered with; the scheduler looks for its word."""
-        if not self.has_model_as_type:
+        if not self.scheduling.has_model_as_type:
             return self.word
         return product if self.word.lower() in product.lower() else f"{self.word}-{product}"
 
-    def custom_info(self, index: int) -> dict[str, Any]:
+    def custom_info(self, index: int, product: str = "") -> Mapping[str, Any]:
         """Return what else a card is registered with."""
-        if self.cards_in_network_0 is None:
-            return {}
-        return {"NetworkID": int(index >= self.cards_in_network_0)}
+        return self.scheduling.custom(self.word, index, product)
+
+
+def known(vendor: Vendor) -> dict[str, HamiVendor]:
+    """Return what the scheduler knows of a vendor before it has read any configuration."""
+    slots = vendor.hami.slots or {}
+    return {
+        word: HamiVendor(word, vendor, default_names(vendor, word), slots.get(word))
+        for word in vendor.words
+    }
+
+
+def default_names(vendor: Vendor, word: str) -> ResourceNames:
+    """Return the names and units of HAMi's chart."""
+    memory, cores = vendor.offer(Role.MEMORY), vendor.offer(Role.CORES)
+
+    def name(role: Role) -> str:
+        offer = vendor.offer(role)
+        return offer.name_in_hami(word) if offer else ""
+
+    return ResourceNames(
+        count=name(Role.SLOTS),
+        memory=name(Role.MEMORY),
+        memory_unit=memory.memory_unit if memory else 1,
+        cores=name(Role.CORES),
+        # Where the model says how many, 2 is what HAMi takes before it has seen a node.
+        cores_per_card=(cores.per_card or 2) if cores else 100,
+        percentage=name(Role.PERCENTAGE),
+    )

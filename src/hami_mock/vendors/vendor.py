@@ -1,7 +1,17 @@
-"""What there is to know of a vendor, apart from what HAMi's scheduler reads and writes."""
+"""What there is to know of a vendor: one object, which stands in the file with the maker's name."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
+
+from hami_mock.kubelet.unit_ids import LEAD
+from hami_mock.vendors.scheduling import ConfigKeys, Scheduling
+
+if TYPE_CHECKING:
+    # What HAMi's scheduler knows takes long to load, and few agents need it.
+    from hami_mock.vendors.hami_vendor import HamiVendor
 
 
 class Role(StrEnum):
@@ -20,7 +30,7 @@ class Identity(StrEnum):
     INDEX = "index"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Offer:
     """One resource that a vendor's cards offer.
 
@@ -53,26 +63,61 @@ class Offer:
         return (self.hami_name or self.name).format(chip=chip)
 
 
-@dataclass(frozen=True)
-class Vendor:
-    """A maker of cards. `key` is the prefix of its flags and its key in the catalog.
+def memory_offer(maker: str, name: str, head: str, unit: int = 1) -> Offer:
+    """Return the memory of a vendor whose flags have the usual names."""
+    flag = f"{maker}-resource-memory-name"
+    return Offer(Role.MEMORY, name, flag, heads=LEAD + head, memory_unit=unit)
 
+
+def core_offer(maker: str, name: str, head: str, per_card: int | None = 100) -> Offer:
+    """Return the cores of a vendor whose flags have the usual names."""
+    flag = f"{maker}-resource-core-name"
+    return Offer(Role.CORES, name, flag, heads=LEAD + head, per_card=per_card)
+
+
+@dataclass(frozen=True, eq=False)
+class CountRule:
+    """How HAMi's mock makes a resource of what the vendor's own plugin registers.
+
+    There are allocatable // divisor x amount devices of it. `source` is the resource of that
+    plugin, or the role of one that the user may name.
+    """
+
+    source: str | Role
+    role: Role
+    divisor: int
+    amount: int
+
+
+@dataclass(frozen=True, eq=False)
+class Vendor:
+    """A maker's cards, as one of its device plugins gives them out.
+
+    - maker: its name, everywhere but where users know it by another one; its key in the catalog
+    - product: tells two plugins of one maker apart
+    - flag_prefix: what its flags and its cards' names begin with, if not its name. UUIDs are made
+      from it, so it stays as it is for ever
     - words: what HAMi's scheduler calls its cards; more than one if it has one for each chip, and
       then each model of the catalog has its own
     - visible_devices: the environment variables that tell a container its cards: the vendor's
       plugins of different ages set different ones
     - split: slots of a card; None: what HAMi's templates make of the chip
     - is_whole: its cards are given to containers whole. The scheduler takes each slot for a card.
-    - has_xids: its driver reports errors by number, as NVIDIA's Xids
     - modes: in which ways its cards can be sliced, the default first
+    - has_xids: its driver reports errors by number
+    - counted: the resource that can be derived from what its own plugin registers
     """
 
-    key: str
+    maker: str
     title: str
     model: str
     uuid_format: str
     words: tuple[str, ...]
     offers: tuple[Offer, ...]
+    hami: Scheduling
+    config: ConfigKeys
+    product: str = ""
+    flag_prefix: str = ""
     visible_devices: tuple[str, ...] = ()
     identity: Identity = Identity.UUID
     cards: int = 0
@@ -80,12 +125,54 @@ class Vendor:
     is_whole: bool = False
     modes: tuple[str, ...] = ()
     has_xids: bool = False
+    counted: CountRule | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name, which no other vendor has."""
+        return f"{self.maker}-{self.product}" if self.product else self.maker
+
+    @property
+    def prefix(self) -> str:
+        """What its flags and the names of its cards begin with."""
+        return self.flag_prefix or self.name
 
     @property
     def has_chips(self) -> bool:
         """Whether HAMi names its resources after the chip of the cards."""
         return len(self.words) > 1
 
+    @cached_property
+    def chips(self) -> Mapping[str, "HamiVendor"]:
+        """What HAMi's scheduler knows of its cards, by the scheduler's word."""
+        from hami_mock.vendors.hami_vendor import known
+
+        return known(self)
+
+    def offer(self, role: Role) -> Offer | None:
+        """Return the resource that counts something, if there is one."""
+        return next((offer for offer in self.offers if offer.role is role), None)
+
     def offers_role(self, role: Role) -> bool:
         """Tell whether any resource of this vendor counts that."""
-        return any(offer.role is role for offer in self.offers)
+        return self.offer(role) is not None
+
+    def whole(
+        self, product: str, word: str, name: str, hami: Scheduling, config: ConfigKeys
+    ) -> Self:
+        """Return the product that gives cards out whole, beside this one, which slices them.
+
+        On a real node each is a plugin of its own, and a card belongs to one of them.
+        """
+        return replace(
+            self,
+            product=product,
+            title=f"{self.title}, whole cards",
+            words=(word,),
+            split=1,
+            is_whole=True,
+            offers=(Offer(Role.SLOTS, name, f"{self.maker}-{product}-resource-name"),),
+            visible_devices=(),
+            hami=hami,
+            config=config,
+        )

@@ -127,9 +127,9 @@ def test_plan_prints_a_table_with_its_warnings_and_nothing_on_stderr(capsys: Cap
 def test_models(output: str, read: Callable[[str], Any], capsys: Captured) -> None:
     assert main(["models", "-o", output]) == 0
     rows = read(capsys.readouterr().out)
-    keys = ("vendor", "name", "product", "memory", "cores", "family", "compute", "power", "chip")
-    assert set(keys) == set(rows[0])
-    assert {row["vendor"] for row in rows} == {vendor.key for vendor in VENDORS}
+    keys = {"vendor", "maker", "name", "product", "memory", "cores", "family", "compute", "power"}
+    assert set(rows[0]) == {*keys, "chip"}
+    assert {row["vendor"] for row in rows} == {vendor.prefix for vendor in VENDORS}
     assert len(rows) >= 14 + 5 + 4 + 7
 
 

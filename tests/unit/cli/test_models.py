@@ -1,13 +1,13 @@
 import pytest
 
 from hami_mock.cli.models import model_rows, models_table
-from hami_mock.vendors import catalog
+from hami_mock.vendors import VENDORS, catalog
 from tests.unit.builders import problems_of
 
 
 def test_every_model_of_the_catalog_has_a_row_and_a_line() -> None:
     rows = model_rows()
-    assert len(rows) == sum(len(models) for models in catalog.models().values())
+    assert len(rows) == sum(len(catalog.models()[vendor.maker]) for vendor in VENDORS)
     lines = list(models_table(rows))
     assert len(lines) == len(rows) + 1
     assert all(row["name"] in line for row, line in zip(rows, lines[1:], strict=True))
@@ -28,6 +28,11 @@ def test_words_choose_models(words: list[str], names: list[str]) -> None:
 def test_a_vendor_chooses_all_of_its_models_and_no_others() -> None:
     assert {row["vendor"] for row in model_rows(["nvidia"])} == {"nvidia"}
     assert len(model_rows(["nvidia"])) == len(catalog.models()["nvidia"])
+
+
+def test_a_maker_may_be_called_by_its_name_or_by_the_prefix_of_its_flags() -> None:
+    assert model_rows(["cambricon"]) == model_rows(["mlu"])
+    assert {row["vendor"] for row in model_rows(["metax"])} == {"metax", "metax-gpu"}
 
 
 def test_no_model_is_a_mistake_with_a_hint() -> None:

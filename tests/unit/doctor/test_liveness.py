@@ -3,7 +3,8 @@ import pytest
 from hami_mock.doctor import liveness
 from hami_mock.doctor.case import NodeCase
 from hami_mock.doctor.finding import Finding, Severity
-from hami_mock.hami.lock import Lock
+from hami_mock.hami.kinds import HAMI_LOCK
+from tests.makers import CAMBRICON
 from tests.unit.doctor.patients import (
     DCU,
     HANDSHAKE,
@@ -100,8 +101,8 @@ def test_a_scheduler_that_never_asked() -> None:
 
 
 def locked(value: str, pods: list[dict[str, object]] | None = None) -> list[Finding]:
-    examined = case(node(annotations={Lock.HAMI.annotation: value}), pods)
-    return list(liveness.lock(examined, Lock.HAMI))
+    examined = case(node(annotations={HAMI_LOCK.annotation: value}), pods)
+    return list(liveness.lock(examined, HAMI_LOCK))
 
 
 def lock(**spans: float) -> str:
@@ -110,7 +111,7 @@ def lock(**spans: float) -> str:
 
 def test_a_lock_is_fine_for_as_long_as_it_takes_to_allocate() -> None:
     assert locked(lock(seconds=5)) == []
-    assert list(liveness.lock(case(node()), Lock.HAMI)) == []
+    assert list(liveness.lock(case(node()), HAMI_LOCK)) == []
 
 
 def test_a_lock_that_is_held_for_long_names_its_pod() -> None:
@@ -151,6 +152,8 @@ def test_a_lock_that_nobody_can_read_is_held_for_ever() -> None:
 
 def test_cambricons_lock_expires_sooner() -> None:
     value = f"{ago(minutes=3):%Y-%m-%dT%H:%M:%SZ}"
-    examined = case(node(annotations={Lock.CAMBRICON.annotation: value}))
-    (finding,) = liveness.lock(examined, Lock.CAMBRICON)
+    kind = CAMBRICON.hami.lock
+    assert kind is not None
+    examined = case(node(annotations={kind.annotation: value}))
+    (finding,) = liveness.lock(examined, kind)
     assert "it has expired" in finding.what

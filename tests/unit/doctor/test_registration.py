@@ -121,7 +121,7 @@ def test_modes_of_other_vendors_are_their_own_business() -> None:
     ],
 )
 def test_cordoned_cards(cordon: str, severities: list[str]) -> None:
-    findings = found(registration.cordon, case(node(annotations={registration.CORDON: cordon})))
+    findings = found(registration.cordon, case(node(annotations={"hami.io/device-cordon": cordon})))
     assert [str(finding.severity) for finding in findings] == severities
     assert all("hami.io/device-cordon-" in finding.advice for finding in findings)
 

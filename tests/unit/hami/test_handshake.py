@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hami_mock.hami.handshake import Handshake, HandshakeState, ReportStyle, report_due
+from hami_mock.hami.handshake import Handshake, HandshakeState, report_due
+from hami_mock.hami.kinds import ReportStyle
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 NAIVE_NOON = NOON.replace(tzinfo=None)

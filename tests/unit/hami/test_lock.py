@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hami_mock.hami.errors import Malformed
-from hami_mock.hami.lock import Lock, NodeLock
+from hami_mock.hami.lock import NodeLock
+from tests.makers import CAMBRICON
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 NAMES = st.text("abcxyz019-.", min_size=1, max_size=10)
@@ -51,10 +52,12 @@ def test_a_lock_expires_after_five_minutes() -> None:
 
 
 def test_cambricons_lock_expires_after_two() -> None:
-    assert Lock.CAMBRICON.annotation == "cambricon.com/dsmlu.lock"
+    kind = CAMBRICON.hami.lock
+    assert kind is not None
+    assert kind.annotation == "cambricon.com/dsmlu.lock"
     lock = NodeLock(NOON)
-    assert not lock.expired(NOON + timedelta(minutes=2), Lock.CAMBRICON.lifetime)
-    assert lock.expired(NOON + timedelta(minutes=2, seconds=1), Lock.CAMBRICON.lifetime)
+    assert not lock.expired(NOON + timedelta(minutes=2), kind.lifetime)
+    assert lock.expired(NOON + timedelta(minutes=2, seconds=1), kind.lifetime)
 
 
 def test_a_lock_is_of_its_pod_or_of_anybody() -> None:

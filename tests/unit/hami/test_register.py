@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hami_mock.hami.errors import Malformed
+from hami_mock.hami.kinds import Encoding
 from hami_mock.hami.mig import MigPlacement, MigProfile, MigTemplate
-from hami_mock.hami.register import Encoding, RegisteredDevice, decode, encode, recognise
+from hami_mock.hami.register import RegisteredDevice, decode, encode, recognise
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
 UINT32 = st.integers(0, 2**32 - 1)

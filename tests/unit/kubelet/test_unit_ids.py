@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hami_mock.kubelet.unit_ids import ALPHABET, BASE, LEAD, Columns, UnitIds
-from hami_mock.vendors import ASCEND, NVIDIA, VENDORS, Offer, Role
+from hami_mock.vendors import VENDORS, Offer, Role
+from tests.makers import ASCEND, NVIDIA
 from tests.unit.builders import offer_of
 
 OFFERS = [offer for vendor in VENDORS for offer in vendor.offers if offer.heads]

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hami_mock.node.cards import card_uuid, make_cards
-from hami_mock.vendors import ASCEND, CAMBRICON, ILUVATAR, NVIDIA, VENDORS, Vendor
+from hami_mock.vendors import VENDORS, Vendor
+from tests.makers import ASCEND, CAMBRICON, ILUVATAR, NVIDIA
 from tests.unit.builders import NODE, group
 
 HEX_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
@@ -41,7 +42,7 @@ def test_uuids_never_change_from_one_release_to_the_next(
         (ILUVATAR, f"GPU-{HEX_UUID}"),
         (ASCEND, r"[0-9A-F]{8}(-[0-9A-F]{8}){4}"),
     ],
-    ids=lambda value: value.key if isinstance(value, Vendor) else "",
+    ids=lambda value: value.prefix if isinstance(value, Vendor) else "",
 )
 def test_uuids_have_their_vendors_form(vendor: Vendor, form: str, node: str, index: int) -> None:
     assert re.fullmatch(form, card_uuid(node, vendor, index))
@@ -99,7 +100,7 @@ def test_no_groups_make_no_cards() -> None:
 @pytest.mark.parametrize(
     ("vendor", "by_uuid"),
     [(NVIDIA, True), (ILUVATAR, True), (CAMBRICON, False), (ASCEND, False)],
-    ids=lambda value: value.key if isinstance(value, Vendor) else "",
+    ids=lambda value: value.prefix if isinstance(value, Vendor) else "",
 )
 def test_a_container_sees_a_card_as_its_vendor_names_it(vendor: Vendor, by_uuid: bool) -> None:
     card = make_cards(NODE, vendor, [group(vendor)])[1]

@@ -2,7 +2,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hami_mock.node.sizing import Share, size
-from hami_mock.vendors import NVIDIA, Role
+from hami_mock.vendors import Role
+from tests.makers import NVIDIA
 from tests.unit.builders import cards, offer_of
 
 

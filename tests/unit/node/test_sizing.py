@@ -27,8 +27,8 @@ def test_no_flags_make_the_eight_resources() -> None:
 
 def test_a_card_is_the_same_card_in_all_of_its_vendors_resources() -> None:
     node = laid_out()
-    by_vendor = {resource.vendor.key: resource.cards for resource in node.resources}
-    assert all(resource.cards == by_vendor[resource.vendor.key] for resource in node.resources)
+    by_vendor = {resource.vendor.prefix: resource.cards for resource in node.resources}
+    assert all(resource.cards == by_vendor[resource.vendor.prefix] for resource in node.resources)
     assert sum(by_vendor.values(), ()) == node.cards
     assert len(node.cards) == 8
 

@@ -87,7 +87,7 @@ def test_auto_never_makes_units_finer_than_hamis() -> None:
     flags = {f"{key}_memory_factor": "auto" for key in ("nvidia", "ascend", "mlu", "metax")}
     names = {f"{key}_memory_name": f"example.com/{key}" for key in ("mlu", "iluvatar")}
     node = laid_out((1, 36), metax_cards=1, **flags, **names)
-    factors = {r.vendor.key: r.factor for r in node.resources if r.unit.endswith("MiB")}
+    factors = {r.vendor.prefix: r.factor for r in node.resources if r.unit.endswith("MiB")}
     assert factors["nvidia"] == factors["ascend"] < 256
     assert (factors["mlu"], factors["metax"], factors["iluvatar"]) == (256, 1024, 256)
     assert not too_many(node.devices, (1, 36))

@@ -47,7 +47,7 @@ def test_groups_of_the_file_have_models_memory_numa_and_links(tmp_path: Path) ->
     assert (fourth.model.name, fourth.cards) == ("V100-SXM2-32GB", 1)
 
 
-@pytest.mark.parametrize("key", [vendor.key for vendor in VENDORS])
+@pytest.mark.parametrize("key", [vendor.prefix for vendor in VENDORS])
 def test_every_vendor_can_have_groups(tmp_path: Path, key: str) -> None:
     found = groups_of(tmp_path, f"{key}: {{groups: [{{cards: 3}}, {{cards: 1}}]}}", key)
     assert [group.cards for group in found] == [3, 1]
@@ -111,7 +111,7 @@ def test_a_section_may_replace_the_groups_of_the_file(tmp_path: Path) -> None:
 
 
 def vendors_with_cards(flags: dict[str, str]) -> list[str]:
-    return [found.vendor.key for found in load(flags).vendors if found.groups]
+    return [found.vendor.prefix for found in load(flags).vendors if found.groups]
 
 
 def test_vendors_restricts_the_node(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def loaded(folder: Path, text: str, **flags: str) -> Settings:
 
 def named(settings: Settings, key: str) -> dict[Role, tuple[str, str]]:
     """Name and place of each registered resource of a vendor."""
-    (found,) = (vendor for vendor in settings.vendors if vendor.vendor.key == key)
+    (found,) = (vendor for vendor in settings.vendors if vendor.vendor.prefix == key)
     names = {offer.role: found.names[offer.role] for offer in found.offers}
     return {role: (it.name, it.source.rpartition("/")[2]) for role, it in names.items()}
 
@@ -92,7 +92,7 @@ def test_a_node_of_its_own_kind(
 
 
 def test_hygon_has_a_factor_too(tmp_path: Path) -> None:
-    (hygon,) = (v for v in loaded(tmp_path, OTHERS).vendors if v.vendor.key == "hygon")
+    (hygon,) = (v for v in loaded(tmp_path, OTHERS).vendors if v.vendor.prefix == "hygon")
     assert hygon.memory_factor == 2
 
 
@@ -108,15 +108,17 @@ def test_names_of_ascend_follow_the_chip(tmp_path: Path, text: str) -> None:
 
 def test_the_library_of_hami_on_ascend(tmp_path: Path) -> None:
     modes = [
-        next(v for v in loaded(tmp_path, text, hami="on").vendors if v.vendor.key == "ascend").hami
+        next(
+            v for v in loaded(tmp_path, text, hami="on").vendors if v.vendor.prefix == "ascend"
+        ).hami
         for text in (VNPUS_LIST, VNPUS_MAPPING)
     ]
-    assert [side and side.mode for side in modes] == ["", "hami-core"]
+    assert [side and side.mode for side in modes] == ["template", "hami-core"]
 
 
 def test_a_chip_is_found_by_the_name_that_its_tool_reports(tmp_path: Path) -> None:
     settings = loaded(tmp_path, CHIP, hami="on", ascend_model="Ascend910B4-1")
-    (ascend,) = (vendor for vendor in settings.vendors if vendor.vendor.key == "ascend")
+    (ascend,) = (vendor for vendor in settings.vendors if vendor.vendor.prefix == "ascend")
     assert ascend.hami is not None
     assert ascend.hami.vendor.word == "Ascend910B4"
     assert (ascend.split, ascend.memory_factor) == (8, 16)
@@ -125,7 +127,7 @@ def test_a_chip_is_found_by_the_name_that_its_tool_reports(tmp_path: Path) -> No
 
 def test_a_chip_that_the_file_does_not_have_keeps_hamis_names(tmp_path: Path) -> None:
     settings = loaded(tmp_path, CHIP, hami="on", ascend_model="Ascend310P")
-    (ascend,) = (vendor for vendor in settings.vendors if vendor.vendor.key == "ascend")
+    (ascend,) = (vendor for vendor in settings.vendors if vendor.vendor.prefix == "ascend")
     assert ascend.names[Role.MEMORY].name == "huawei.com/Ascend310P-memory"
     assert ascend.split == 7
 

@@ -14,7 +14,7 @@ from hami_mock.settings.layers import (
     strongest,
     text_layer,
 )
-from hami_mock.vendors import NVIDIA
+from tests.makers import NVIDIA
 
 FILE = "/etc/hami-mock.yaml"
 T = TypeVar("T")

@@ -141,8 +141,8 @@ def test_values_that_are_not_allowed(name: str, value: object) -> None:
         BY_NAME[name].kind.read(value)
 
 
-@pytest.mark.parametrize("vendor", VENDORS, ids=lambda vendor: vendor.key)
+@pytest.mark.parametrize("vendor", VENDORS, ids=lambda vendor: vendor.prefix)
 def test_groups_are_of_the_file_only(vendor: Vendor) -> None:
-    name = f"{vendor.key}-groups"
+    name = f"{vendor.prefix}-groups"
     assert GROUP_OPTIONS[name] is vendor
     assert name not in BY_NAME

@@ -18,7 +18,7 @@ BY_DEFAULT = {"nvidia": 2, "mlu": 2, "iluvatar": 2, "ascend": 2}
 
 def cards(settings: Settings) -> dict[str, int]:
     return {
-        vendor.vendor.key: sum(group.cards for group in vendor.groups)
+        vendor.vendor.prefix: sum(group.cards for group in vendor.groups)
         for vendor in settings.vendors
     }
 

@@ -6,8 +6,7 @@ import pytest
 from hami_mock.node.hami_side import HamiSide
 from hami_mock.settings.settings import load
 from hami_mock.vendors import VENDORS, Role, Vendor
-from hami_mock.vendors.hami_vendors import ASCEND as HAMI_ASCEND
-from hami_mock.vendors.hami_vendors import BY_WORD
+from tests.makers import ASCEND, BY_WORD
 from tests.unit.builders import config_file, problems_of, vendor_settings
 
 
@@ -48,10 +47,10 @@ def test_with_hami_names_follow_the_chip_and_what_was_said_wins(
     assert sorted(names("ascend", hami="on", **flags)) == expected
 
 
-@pytest.mark.parametrize("vendor", VENDORS, ids=lambda vendor: vendor.key)
+@pytest.mark.parametrize("vendor", VENDORS, ids=lambda vendor: vendor.prefix)
 def test_with_hami_every_resource_has_hamis_name(vendor: Vendor) -> None:
-    flags = {"hami": "on", f"{vendor.key}-cards": "1"}
-    found = vendor_settings(vendor.key, flags)
+    flags = {"hami": "on", f"{vendor.prefix}-cards": "1"}
+    found = vendor_settings(vendor.prefix, flags)
     assert found.hami is not None
     resources = found.hami.vendor.resources
     expected = {resources.count, resources.memory, resources.cores, resources.percentage} - {""}
@@ -92,7 +91,7 @@ def test_the_side_of_hami_has_all_that_a_register_annotation_needs() -> None:
     ("key", "flags", "mode"),
     [
         ("nvidia", {"nvidia-mode": "mig"}, "mig"),
-        ("ascend", {}, ""),
+        ("ascend", {}, "template"),
         ("ascend", {"ascend-mode": "hami-core"}, "hami-core"),
         ("mlu", {}, ""),
     ],
@@ -103,11 +102,11 @@ def test_the_mode(key: str, flags: dict[str, str], mode: str) -> None:
     assert side.mode == mode
 
 
-@pytest.mark.parametrize("chip", HAMI_ASCEND, ids=lambda chip: chip.word)
+@pytest.mark.parametrize("chip", ASCEND.chips.values(), ids=lambda chip: chip.word)
 def test_ascend_has_the_slots_of_its_templates(chip: Any) -> None:
     found = vendor_settings("ascend", {"hami": "on", "ascend-model": chip.word})
     assert found.split == chip.slots
-    assert found.hami == HamiSide(chip, chip.slots, 1.0, 1.0, "")
+    assert found.hami == HamiSide(chip, chip.slots, 1.0, 1.0, "template")
 
 
 @pytest.mark.parametrize("flags", [{"hami": "on"}, {"ascend-resource-name": "a/b"}])

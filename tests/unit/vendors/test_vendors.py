@@ -4,9 +4,12 @@ import re
 import pytest
 
 from hami_mock.node.cards import card_uuid
-from hami_mock.vendors import (
+from hami_mock.vendors import VENDORS, Offer, Role, Vendor
+from tests.defaults import DEFAULT_COUNTS
+from tests.makers import (
     AMD,
     AWS_NEURON,
+    BY_WORD,
     CAMBRICON,
     ENFLAME,
     HYGON,
@@ -16,13 +19,7 @@ from hami_mock.vendors import (
     MTHREADS,
     NVIDIA,
     VASTAI,
-    VENDORS,
-    Offer,
-    Role,
-    Vendor,
 )
-from hami_mock.vendors.hami_vendors import BY_WORD
-from tests.defaults import DEFAULT_COUNTS
 from tests.unit.builders import offer_of
 
 OFFERS = [offer for vendor in VENDORS for offer in vendor.offers]
@@ -44,7 +41,7 @@ def test_no_name_flag_or_alias_is_there_twice() -> None:
 def test_the_eight_resources_of_hamis_mock_are_the_defaults() -> None:
     names = {o.name for vendor in VENDORS if vendor.cards for o in vendor.offers if not o.hami}
     assert names == set(DEFAULT_COUNTS)
-    assert [vendor.key for vendor in VENDORS if vendor.cards] == [
+    assert [vendor.prefix for vendor in VENDORS if vendor.cards] == [
         "nvidia",
         "mlu",
         "iluvatar",
@@ -62,7 +59,7 @@ def test_no_vendor_has_two_resources_of_one_role() -> None:
         assert len(set(roles)) == len(roles)
 
 
-@pytest.mark.parametrize("vendor", VENDORS, ids=lambda vendor: vendor.key)
+@pytest.mark.parametrize("vendor", VENDORS, ids=lambda vendor: vendor.prefix)
 def test_every_vendor_has_a_resource_that_counts_slots(vendor: Vendor) -> None:
     assert vendor.offers_role(Role.SLOTS)
 
@@ -90,7 +87,7 @@ def test_each_of_hamis_words_is_one_vendors() -> None:
         (METAX_GPU, "", {"metax-tech.com/gpu"}),
         (AWS_NEURON, "", {"aws.amazon.com/neuron", "aws.amazon.com/neuroncore"}),
     ],
-    ids=lambda value: value.key if isinstance(value, Vendor) else "",
+    ids=lambda value: value.prefix if isinstance(value, Vendor) else "",
 )  # fmt: skip
 def test_names_in_hami(vendor: Vendor, chip: str, names: set[str]) -> None:
     assert {offer.name_in_hami(chip) for offer in vendor.offers} == names
@@ -100,7 +97,7 @@ def test_names_in_hami(vendor: Vendor, chip: str, names: set[str]) -> None:
     ("vendor", "unit"),
     [(NVIDIA, 1), (CAMBRICON, 256), (ILUVATAR, 256), (HYGON, 1), (METAX, 1024), (ENFLAME, 1024),
      (MTHREADS, 512), (AMD, 1)],
-    ids=lambda value: value.key if isinstance(value, Vendor) else "",
+    ids=lambda value: value.prefix if isinstance(value, Vendor) else "",
 )  # fmt: skip
 def test_units_of_memory(vendor: Vendor, unit: int) -> None:
     assert offer_of(vendor, Role.MEMORY).memory_unit == unit
@@ -117,7 +114,7 @@ def test_memory_units_are_powers_of_two(offer: Offer) -> None:
     assert offer.memory_unit.bit_count() == 1
 
 
-@pytest.mark.parametrize("vendor", VENDORS, ids=lambda vendor: vendor.key)
+@pytest.mark.parametrize("vendor", VENDORS, ids=lambda vendor: vendor.prefix)
 def test_a_whole_card_is_one_slot(vendor: Vendor) -> None:
     assert not vendor.is_whole or vendor.split == 1
 
@@ -132,6 +129,6 @@ def test_a_whole_card_is_one_slot(vendor: Vendor) -> None:
     ],
 )
 def test_cards_are_called_as_their_vendor_does(key: str, form: str, first: str) -> None:
-    (vendor,) = (vendor for vendor in VENDORS if vendor.key == key)
+    (vendor,) = (vendor for vendor in VENDORS if vendor.prefix == key)
     assert re.fullmatch(form, card_uuid("node-a", vendor, 0))
     assert card_uuid("node-a", vendor, 0).startswith(first)

@@ -33,7 +33,7 @@ def _set_request(parsed: Parsed) -> Request:
 def _options(words: list[str]) -> Iterator[tuple[str, str]]:
     """Yield names and values of `nvidia-cards=4`, and of `cards nvidia=4 mlu=0`."""
     key = words[0] if words and "=" not in words[0] else ""
-    vendors = [vendor.key for vendor in VENDORS]
+    vendors = [vendor.prefix for vendor in VENDORS]
     for word in words[1:] if key else words:
         name, equals, value = word.partition("=")
         if not equals or (key and name not in vendors):

@@ -61,4 +61,4 @@ def _targets(verb: Verb) -> Argument:
 
 
 def _vendors_with_xids() -> list[str]:
-    return [vendor.key for vendor in VENDORS if vendor.has_xids]
+    return [vendor.prefix for vendor in VENDORS if vendor.has_xids]

@@ -6,64 +6,122 @@ together. HAMi gets new keys with each release, so unknown ones are passed over.
 """
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from hami_mock.errors import UsageError
 from hami_mock.kit.config_section import Section
-from hami_mock.settings.hami_config import names as config_names
-from hami_mock.settings.hami_config.ascend import AscendConfig, read_vnpus
-from hami_mock.settings.hami_config.nvidia import NodeOverride, NvidiaConfig, read_node, read_nvidia
-from hami_mock.vendors import hami_vendors
-from hami_mock.vendors.hami_vendor import HamiVendor, ResourceNames
+from hami_mock.vendors import VENDORS, Role, Vendor
+from hami_mock.vendors.catalog import Model
+from hami_mock.vendors.hami_vendor import HamiVendor, ResourceNames, default_names
+from hami_mock.vendors.scheduling import ConfigKeys
 
 
 @dataclass(frozen=True)
+class Configured:
+    """What a file says of a vendor that the scheduler knows, or of one of its chips.
+
+    `place` is the section; `chip_name` what the vendor's tool calls the chip.
+    """
+
+    hami: HamiVendor
+    place: str
+    chip_name: str = ""
+
+
+@dataclass(frozen=True, eq=False)
 class DeviceConfig:
-    """What a file says. `resources` has the names by the vendor's word, where the file has any."""
+    """What a file says. Of two chips with one word the first counts."""
 
-    resources: Mapping[str, ResourceNames] = field(default_factory=dict, hash=False)
-    nvidia: NvidiaConfig = field(default_factory=NvidiaConfig)
-    iluvatars: tuple[HamiVendor, ...] = ()
-    ascend: AscendConfig = field(default_factory=AscendConfig)
-    nodes: tuple[NodeOverride, ...] = ()
+    configured: tuple[Configured, ...] = ()
+    root: Section = field(default_factory=lambda: Section({}, "", []))
 
-    def nvidia_on(self, node_name: str) -> NvidiaConfig:
-        """Return how NVIDIA's cards are sliced on a node; of several entries the last counts."""
-        config = self.nvidia
-        for node in self.nodes:
-            if node.name == node_name:
-                config = replace(config, **node.values)
-        return config
+    @property
+    def vendors(self) -> dict[str, HamiVendor]:
+        """The vendors that the scheduler knows, by its word."""
+        found: dict[str, HamiVendor] = {}
+        for each in self.configured:
+            found.setdefault(each.hami.word, each.hami)
+        return found
+
+    def of(self, vendor: Vendor, model: Model | None = None) -> Configured | None:
+        """Return what the file says of a vendor; of one with chips, what it says of a model's.
+
+        A chip is found by the name that the vendor's tool reports, as Ascend's plugin does, else by
+        HAMi's word.
+        """
+        own = [each for each in self.configured if each.hami.vendor is vendor]
+        if not vendor.has_chips:
+            return next(iter(own), None)
+        if model is None:
+            return None
+        by_name = (each for each in own if each.chip_name == model.product)
+        by_word = (each for each in own if each.hami.word == model.chip)
+        return next(by_name, None) or next(by_word, None)
+
+    def options(self, vendor: Vendor, node_name: str) -> Mapping[str, tuple[object, str]]:
+        """Return what the file says of a vendor's options on a node, with the key of each."""
+        read = vendor.config.options
+        return read(self.root, node_name) if read else {}
 
 
 def parse(text: str, source: str) -> DeviceConfig:
     """Read a file's text. Raises UsageError with all that is wrong, each with its place."""
     root = Section(_load(text, source), "", [])
-    iluvatars = tuple(map(_read_iluvatar, root.sections("iluvatars")))
-    ascend = read_vnpus(root)
-    config = DeviceConfig(
-        resources=config_names.read_names(root)
-        | {vendor.word: vendor.resources for vendor in iluvatars}
-        | {chip.vendor.word: chip.vendor.resources for chip in ascend.chips},
-        nvidia=read_nvidia(root.section("nvidia")),
-        iluvatars=iluvatars,
-        ascend=ascend,
-        nodes=tuple(map(read_node, root.sections("nodeconfig"))),
-    )
+    config = DeviceConfig(tuple(found for vendor in VENDORS for found in _read(vendor, root)), root)
+    for vendor in VENDORS:
+        config.options(vendor, "")
     # Two vendors in one section, or two readers of it, find the same mistake.
     problems = list(dict.fromkeys(root.problems))
-    if not problems and config == DeviceConfig():
+    if not problems and not any(root.values.get(key) for key in _known_sections()):
         problems = ["the file says nothing of any device, and HAMi wouldn't start with it"]
     if problems:
         raise UsageError(f"{source}: {problem}" for problem in problems)
     return config
 
 
-def _read_iluvatar(section: Section) -> HamiVendor:
-    names = config_names.ILUVATAR.read(section, hami_vendors.ILUVATAR[0].resources)
-    return hami_vendors.iluvatar(section.text("commonWord", needed=True), names)
+def _known_sections() -> Iterator[str]:
+    for vendor in VENDORS:
+        yield from (vendor.config.section, *vendor.config.more_sections)
+
+
+def _read(vendor: Vendor, root: Section) -> Iterator[Configured]:
+    keys = vendor.config
+    if keys.chips is None:
+        names = _names(root.section(keys.section), vendor, vendor.words[0])
+        if names.count:
+            yield Configured(HamiVendor(vendor.words[0], vendor, names), keys.section)
+        return
+    for chip in keys.chips(root):
+        word = chip.text("commonWord", needed=True)
+        slots = keys.slots(chip) if keys.slots else None
+        found = HamiVendor(word, vendor, _names(chip, vendor, word), slots)
+        yield Configured(found, f"{keys.section}({word})", chip.text("chipName"))
+
+
+def _names(section: Section, vendor: Vendor, word: str) -> ResourceNames:
+    """Return the names in a section; a resource that isn't named there isn't offered."""
+    keys, defaults = vendor.config, default_names(vendor, word)
+    return ResourceNames(
+        count=section.text(keys.count),
+        memory=section.text(keys.memory),
+        # HAMi takes 0 for 1.
+        memory_unit=defaults.memory_unit * (section.whole(keys.factor) or 1),
+        cores=section.text(keys.cores),
+        cores_per_card=defaults.cores_per_card,
+        percentage=section.text(keys.percentage),
+    )
+
+
+def key_of(keys: ConfigKeys, role: Role) -> str:
+    """Return the key that names the resource with a role."""
+    return {
+        Role.SLOTS: keys.count,
+        Role.MEMORY: keys.memory,
+        Role.CORES: keys.cores,
+        Role.PERCENTAGE: keys.percentage,
+    }[role]
 
 
 def _load(text: str, source: str) -> dict[Any, Any]:

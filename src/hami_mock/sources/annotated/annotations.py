@@ -3,8 +3,8 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from hami_mock import vendors
 from hami_mock.hami.errors import Malformed
+from hami_mock.hami.kinds import HAMI_CORE
 from hami_mock.hami.register import RegisteredDevice, decode
 from hami_mock.node.cards import Card
 from hami_mock.sources.annotated.found import Found
@@ -14,13 +14,7 @@ from hami_mock.vendors.catalog import Model
 from hami_mock.vendors.hami_vendor import HamiVendor
 from hami_mock.vendors.vendor import Offer, Role, Vendor
 
-SOFT_SLICING = "hami-vnpu-core"
-"""A node's own word on whether HAMi's library slices its Ascend chips; else the configuration's."""
-
 _ILL = "HAMi's annotation says so"
-
-# Their cards are registered with AI cores, or compute units; pods ask for percent of them.
-_PERCENT_OF_CORES = (vendors.ASCEND.key, vendors.AMD.key)
 
 _Devices = tuple[RegisteredDevice, ...]
 
@@ -119,18 +113,24 @@ class AnnotatedVendor:
         if offer.role is Role.MEMORY:
             return tuple(device.memory for device in devices)
         if offer.role is Role.CORES:
-            if self.vendor.key == vendors.ASCEND.key and not self._is_softly_sliced:
+            if self.vendor.hami.soft_slicing and not self._is_softly_sliced:
                 return None
-            if self.vendor.key not in _PERCENT_OF_CORES:
+            # Else pods ask for percent of what the cards are registered with.
+            if not self.vendor.hami.registers_cores:
                 return tuple(device.cores for device in devices)
         return (100,) * len(devices)
 
     @property
     def _is_softly_sliced(self) -> bool:
-        said = self.node.annotations.get(SOFT_SLICING)
+        """Whether HAMi's library slices the cards: the node says so, else the configuration."""
+        said = self.node.annotations.get(self.vendor.hami.soft_slicing)
         if said is not None:
             return said.strip().lower() in ("true", "t", "1")
-        return self.names.config is not None and self.names.config.ascend.hami_vnpu_core
+        config = self.names.config
+        mode, _ = (config.options(self.vendor, self.node.name) if config else {}).get(
+            "mode", ("", "")
+        )
+        return mode == HAMI_CORE
 
 
 def _check(devices: _Devices) -> None:

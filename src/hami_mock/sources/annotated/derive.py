@@ -9,7 +9,7 @@ from hami_mock.node.sizing import Node, Past, size
 from hami_mock.settings.hami_config.device_config import DeviceConfig
 from hami_mock.settings.settings import Settings
 from hami_mock.sources.annotated import counted
-from hami_mock.sources.annotated.annotations import SOFT_SLICING, AnnotatedVendor
+from hami_mock.sources.annotated.annotations import AnnotatedVendor
 from hami_mock.sources.annotated.found import Found
 from hami_mock.sources.annotated.hami_names import HamiNames
 from hami_mock.sources.annotated.node_object import NodeObject, part, text
@@ -86,12 +86,15 @@ def relevant(
     A node changes every few seconds, by its heartbeat and HAMi's handshakes.
     """
     node = NodeObject.read(document)
-    registers, counts, sources = {SOFT_SLICING}, set(), set()
+    registers: set[str] = set()
+    counts: set[str] = set()
+    sources: set[str] = set()
     for vendor in settings.vendors:
         names = HamiNames(vendor, config)
         registers |= {hami.node.register for hami in names.chips}
+        registers.add(vendor.vendor.hami.soft_slicing)
         counts |= {names.count(hami) for hami in names.chips}
-        sources |= {source for _, source in counted.sources(vendor)}
+        sources.add(counted.source(vendor))
     return (
         {name: value for name, value in node.annotations.items() if name in registers},
         {name: node.capacity.get(name) for name in counts},

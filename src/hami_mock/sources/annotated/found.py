@@ -47,7 +47,7 @@ class Found:
                 factor=factor if is_memory else 1,
                 pooled=True,
                 if_many=(
-                    f"--{vendor.key}-memory-factor; memoryFactor in HAMi's device configuration "
+                    f"--{vendor.prefix}-memory-factor; memoryFactor in HAMi's device configuration "
                     "must be the same"
                     if is_memory
                     else "the node says that it has more than anybody could register"

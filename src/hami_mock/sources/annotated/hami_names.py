@@ -6,16 +6,7 @@ from dataclasses import dataclass
 from hami_mock.settings.hami_config.device_config import DeviceConfig
 from hami_mock.settings.vendor_settings import Named, VendorSettings
 from hami_mock.vendors.hami_vendor import HamiVendor, ResourceNames
-from hami_mock.vendors.hami_vendors import BY_WORD
 from hami_mock.vendors.vendor import Offer, Role
-
-_FIELDS = {
-    Role.SLOTS: "count",
-    Role.MEMORY: "memory",
-    Role.CORES: "cores",
-    Role.PERCENTAGE: "percentage",
-}
-"""Which field of ResourceNames is about what."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +23,10 @@ class HamiNames:
     def chips(self) -> Iterator[HamiVendor]:
         """What the scheduler calls the vendor's cards: by a word, or by one for each chip."""
         vendor = self.settings.vendor
-        known = {word: BY_WORD[word] for word in vendor.words}
+        known = dict(vendor.chips)
         if self.config is not None and vendor.has_chips:
-            maker = BY_WORD[vendor.words[0]].maker
-            own = (*self.config.iluvatars, *(chip.vendor for chip in self.config.ascend.chips))
-            known |= {hami.word: hami for hami in own if hami.maker == maker}
+            own = self.config.vendors.values()
+            known |= {hami.word: hami for hami in own if hami.vendor is vendor}
         yield from known.values()
 
     def named(self, offer: Offer, hami: HamiVendor) -> Named:
@@ -46,7 +36,7 @@ class HamiNames:
             return chosen
         names = self._configured(hami)
         if names is not None:
-            return Named(getattr(names, _FIELDS[offer.role]), "--device-config-file")
+            return Named(names.of(offer.role), "--device-config-file")
         if chosen.name in {offer.name, *map(offer.name_in_hami, vendor.words)}:
             return Named(offer.name_in_hami(hami.word), hami.node.register)
         return chosen
@@ -66,4 +56,5 @@ class HamiNames:
         return factor * offer.memory_unit if factor is not None else None
 
     def _configured(self, hami: HamiVendor) -> ResourceNames | None:
-        return self.config.resources.get(hami.word) if self.config else None
+        found = self.config.vendors.get(hami.word) if self.config else None
+        return found.resources if found else None

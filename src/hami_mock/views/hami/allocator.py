@@ -24,7 +24,8 @@ from anyio.abc import TaskStatus
 from hami_mock.cluster.kubernetes import Kubernetes, Object, annotations_of
 from hami_mock.errors import ClusterError, HamiMockError, NotAssigned, NotThere
 from hami_mock.hami.assignment import BIND_PHASE, BindPhase
-from hami_mock.hami.lock import Lock, NodeLock
+from hami_mock.hami.kinds import HAMI_LOCK
+from hami_mock.hami.lock import NodeLock
 from hami_mock.node.resources import Resource
 from hami_mock.node.state import NodeState
 from hami_mock.views.hami import locks
@@ -124,7 +125,7 @@ class Allocator:
         """Return the lock of a pod that may still come; that of one that can't is removed."""
         name = self._state.node.name
         node = await self._kubernetes.node(name)
-        lock = locks.read_lock(annotations_of(node).get(Lock.HAMI.annotation))
+        lock = locks.read_lock(annotations_of(node).get(HAMI_LOCK.annotation))
         if lock is None or not lock.names_pod:
             return None
         try:
@@ -135,7 +136,7 @@ class Allocator:
             return lock
         _log.warning("the lock of pod %s/%s was left behind", lock.namespace, lock.name)
         with anyio.move_on_after(CLEANUP_SECONDS):
-            await locks.release(self._kubernetes, name, [Lock.HAMI], lock.namespace, lock.name)
+            await locks.release(self._kubernetes, name, [HAMI_LOCK], lock.namespace, lock.name)
         return None
 
 

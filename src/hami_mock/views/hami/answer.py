@@ -4,29 +4,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hami_mock.errors import NotAssigned, UnhealthyDevice, UnknownDevice
-from hami_mock.hami import environment
-from hami_mock.hami.assignment import (
-    BIND_PHASE,
-    AssignedDevice,
-    BindPhase,
-    ascend_templates,
-)
-from hami_mock.hami.lock import Lock
-from hami_mock.hami.register import HAMI_CORE
+from hami_mock.hami.assignment import BIND_PHASE, BindPhase
 from hami_mock.node.cards import Card
 from hami_mock.node.hami_side import HamiSide
 from hami_mock.node.resources import Resource
 from hami_mock.node.state import NodeState
 from hami_mock.vendors.hami_vendor import HamiVendor
-from hami_mock.vendors.mig_models import MIG
-from hami_mock.vendors.vendor import Identity
-from hami_mock.views.hami import instances
+from hami_mock.vendors.handout import Claim, Container, hand_out
 from hami_mock.views.hami.waiting import WaitingPod, takes_part
-
-_VNPU_MODE = "huawei.com/vnpu-mode"
-
-# HAMi 2.10 corrected the word, Cambricon's own plugin still reads the other one.
-_MLU_ASSIGNED = ("CAMBRICON_DSMLU_ASSIGNED", "CAMBRICON_DSMLU_ASSIGHED")
 
 
 @dataclass(frozen=True)
@@ -49,30 +34,22 @@ def answer(
     Raises DeviceError, or Malformed if an annotation can't be read.
     """
     vendor = side.vendor
-    left = pod.left(vendor)
     written: dict[str, str] = {}
     environments = []
     for size in sizes:
-        position = next((i for i, devices in enumerate(left.containers) if devices), 0)
-        devices, left = left.pop()
-        if len(devices) != size:
+        claim = pod.next(vendor, size)
+        if claim is None or claim.size != size:
             raise NotAssigned(
                 f"{resource.name}: the kubelet asks for {size} devices for the next container of "
-                f"{pod}, but HAMi has assigned {len(devices)}"
+                f"{pod}, but HAMi has assigned {claim.size if claim else 0}"
             )
-        cards = [_card(device.id, resource, side, state) for device in devices]
-        if side.mode == MIG:
-            made = instances.realise({**pod.annotations, **written}, position, devices)
-            written[instances.ANNOTATION] = made.annotation
-            visible = vendor.environment.visible_devices
-            environments.append(dict.fromkeys(visible, ",".join(made.uuids)))
-        else:
-            environments.append(_variables(pod, side, devices, cards, position))
-    written[vendor.pods.to_allocate] = left.encode()
-    if vendor.lock is Lock.CAMBRICON and left.is_empty:
-        written |= {key: "true" for key in _MLU_ASSIGNED if key in pod.annotations}
-    others = (each for each in vendors_of(state) if each.word != vendor.word)
-    is_last = left.is_empty and all(pod.left(other).is_empty for other in others)
+        given = hand_out(_container(pod, claim, resource, side, state))
+        environments.append(given.variables)
+        written |= {**claim.taken, **given.annotations}
+        pod = pod.having(written)
+    if pod.next(vendor, 0) is None:
+        written |= {key: "true" for key in vendor.pods.assigned if key in pod.annotations}
+    is_last = all(pod.next(each, 0) is None for each in vendors_of(state))
     if is_last:
         written[BIND_PHASE] = BindPhase.SUCCESS
     return Answer(environments, written, is_last)
@@ -104,24 +81,17 @@ def _card(device_id: str, resource: Resource, side: HamiSide, state: NodeState) 
     return card
 
 
-def _variables(
-    pod: WaitingPod,
-    side: HamiSide,
-    devices: Sequence[AssignedDevice],
-    cards: Sequence[Card],
-    position: int,
-) -> dict[str, str]:
-    known, template = side.vendor.environment, ""
-    if side.vendor.maker == "ascend":
-        if pod.annotations.get(_VNPU_MODE) == HAMI_CORE:
-            known = environment.ASCEND_HAMI_CORE
-        templates = ascend_templates(pod.annotations.get(f"huawei.com/{side.vendor.word}") or "[]")
-        template = next(filter(None, (templates.get(device.id) for device in devices)), "")
-    by_uuid = known.identity is Identity.UUID
-    return known.variables(
-        devices,
-        [card.uuid if by_uuid else str(card.index) for card in cards],
-        unique=f"{pod.uid}_{position}",
-        template=template,
-        oversubscribed=side.memory_scaling > 1,
+def _container(
+    pod: WaitingPod, claim: Claim, resource: Resource, side: HamiSide, state: NodeState
+) -> Container:
+    cards = [_card(device.id, resource, side, state) for device in claim.devices]
+    return Container(
+        side.vendor,
+        pod.annotations,
+        claim.position,
+        claim.devices,
+        tuple(card.visible_as for card in cards),
+        unique=f"{pod.uid}_{claim.position}",
+        mode=side.mode,
+        is_oversubscribed=side.memory_scaling > 1,
     )

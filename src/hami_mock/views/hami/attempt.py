@@ -80,8 +80,8 @@ class Attempt:
         self._pod = choose(pods, vendor, self.sizes)
 
     async def _named_by_lock(self, node: Object) -> list[WaitingPod]:
-        assert self._side.vendor.lock is not None
-        lock = locks.read_lock(annotations_of(node).get(self._side.vendor.lock.annotation))
+        kind = self._side.vendor.lock
+        lock = locks.read_lock(annotations_of(node).get(kind.annotation)) if kind else None
         if lock is None or not lock.names_pod:
             return []
         try:
@@ -124,9 +124,9 @@ class Attempt:
         assert self._pod is not None
         pod = self._pod
         held = {
-            vendor.lock
+            lock
             for vendor in vendors_of(self._state)
-            if vendor.lock and vendor.pods.to_allocate in pod.annotations
+            if (lock := vendor.lock) and vendor.pods.to_allocate in pod.annotations
         }
         with anyio.move_on_after(CLEANUP_SECONDS, shield=True) as scope:
             try:

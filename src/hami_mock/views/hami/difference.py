@@ -4,7 +4,8 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from hami_mock.hami.handshake import Handshake, HandshakeState, ReportStyle, report_due
+from hami_mock.hami.handshake import Handshake, HandshakeState, report_due
+from hami_mock.hami.kinds import ReportStyle
 from hami_mock.views.hami.registration import Registration
 
 

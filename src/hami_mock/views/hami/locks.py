@@ -7,7 +7,8 @@ import anyio
 from hami_mock.cluster.kubernetes import Kubernetes, annotations_of
 from hami_mock.errors import Away, Conflict
 from hami_mock.hami.errors import Malformed
-from hami_mock.hami.lock import Lock, NodeLock
+from hami_mock.hami.kinds import Lock
+from hami_mock.hami.lock import NodeLock
 from hami_mock.kit.concurrency import Backoff
 
 

@@ -2,24 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from hami_mock.hami import register, scores
-from hami_mock.hami.handshake import ReportStyle
-from hami_mock.hami.register import HAMI_CORE, Encoding, RegisteredDevice
+from hami_mock.hami import register
+from hami_mock.hami.kinds import HAMI_CORE, MIG, ReportStyle
+from hami_mock.hami.register import RegisteredDevice
 from hami_mock.node.cards import Card
 from hami_mock.node.hami_side import HamiSide
 from hami_mock.node.resources import Resource
 from hami_mock.node.state import NodeState
-from hami_mock.vendors import mig_models
-from hami_mock.vendors.hami_vendor import HamiVendor
-from hami_mock.vendors.hami_vendors import NVIDIA
-
-VNPU_CORE = "hami-vnpu-core"
-"""Whether HAMi's library slices the node's Ascend cards; else templates do."""
-
-# Their plugins register the chip's cores; all others percent.
-_COUNTING_CORES = frozenset({"ascend", "amd"})
 
 
 @dataclass(frozen=True)
@@ -52,10 +42,7 @@ def registration(state: NodeState) -> Registration:
         if not devices or where.encoding is None or where.register in annotations:
             continue
         annotations[where.register] = register.encode(where.encoding, devices)
-        if side.vendor.word == NVIDIA.word:
-            annotations[scores.ANNOTATION] = scores.encode(cards)
-        if side.vendor.maker == "ascend":
-            annotations[VNPU_CORE] = str(_has_vnpu_core(side)).lower()
+        annotations |= side.vendor.scheduling.beside(cards, side.mode)
         if where.handshake:
             handshakes[where.handshake] = where.report
     return Registration(annotations, handshakes)
@@ -77,22 +64,21 @@ def _device(card: Card, side: HamiSide, *, healthy: bool) -> RegisteredDevice | 
         cores=_cores(card, side),
         type=side.vendor.device_type(card.model.product),
         numa=card.numa or 0,
-        # Ascend's plugin says it for the node, not for each card.
-        mode="" if side.vendor.maker == "ascend" else side.mode,
+        mode="" if side.vendor.scheduling.soft_slicing else side.mode,
         healthy=healthy,
-        custom=_custom(card, side.vendor),
+        custom=side.vendor.custom_info(card.index, card.model.product),
     )
-    return _in_instances(card, device) if side.mode == mig_models.MIG else device
+    return _in_instances(card, side, device) if side.mode == MIG else device
 
 
-def _in_instances(card: Card, device: RegisteredDevice) -> RegisteredDevice | None:
+def _in_instances(card: Card, side: HamiSide, device: RegisteredDevice) -> RegisteredDevice | None:
     """Return a card that is cut into instances: nothing of it is scaled."""
-    profiles = mig_models.profiles(card.model)
+    profiles = side.vendor.scheduling.profiles(card.model)
     if not profiles:
         return None
     return replace(
         device,
-        count=mig_models.most_instances(profiles),
+        count=max(len(profile.placements) for profile in profiles),
         memory=card.memory,
         cores=100,
         mig_profiles=profiles,
@@ -100,19 +86,11 @@ def _in_instances(card: Card, device: RegisteredDevice) -> RegisteredDevice | No
 
 
 def _cores(card: Card, side: HamiSide) -> int:
-    if side.vendor.maker in _COUNTING_CORES and not _has_vnpu_core(side):
+    known = side.vendor.scheduling
+    is_softly_sliced = bool(known.soft_slicing) and side.mode == HAMI_CORE
+    if known.registers_cores and not is_softly_sliced:
         return card.model.cores
     return _scaled(100, side.core_scaling)
-
-
-def _custom(card: Card, vendor: HamiVendor) -> dict[str, Any]:
-    # Metax calls all types the same, and has another place for the model.
-    model = {"Model": card.model.product} if vendor.node.encoding is Encoding.METAX else {}
-    return {**vendor.custom_info(card.index), **model}
-
-
-def _has_vnpu_core(side: HamiSide) -> bool:
-    return side.vendor.maker == "ascend" and side.mode == HAMI_CORE
 
 
 def _scaled(amount: int, scaling: float) -> int:

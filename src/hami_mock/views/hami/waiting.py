@@ -1,13 +1,14 @@
 """Which pod the kubelet asks for: it doesn't say, so it is found by what HAMi wrote. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from hami_mock.hami.assignment import BIND_TIME, Assignment, awaits_devices
+from hami_mock.hami.assignment import BIND_TIME, awaits_devices
 from hami_mock.hami.errors import Malformed
 from hami_mock.node.resources import Resource
 from hami_mock.vendors.hami_vendor import HamiVendor
+from hami_mock.vendors.handout import Claim, claims_of
 
 
 @dataclass(frozen=True)
@@ -35,18 +36,20 @@ class WaitingPod:
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
 
-    def left(self, vendor: HamiVendor) -> Assignment:
-        """Return what is still to be allocated of a vendor's devices. Raises Malformed."""
-        return Assignment.parse(self.annotations.get(vendor.pods.to_allocate, ""))
+    def next(self, vendor: HamiVendor, size: int) -> Claim | None:
+        """Return what the kubelet asks for if it asks for so many devices. Raises Malformed."""
+        claims = claims_of(vendor)
+        return claims.next(self.annotations, size) if claims else None
+
+    def having(self, written: Mapping[str, str]) -> Self:
+        """Return the pod with annotations that have been written."""
+        return replace(self, annotations={**self.annotations, **written})
 
 
 def takes_part(resource: Resource) -> bool:
-    """Tell whether HAMi assigns the devices of a resource before the kubelet asks for them.
-
-    The plugins of vendors that HAMi doesn't lock a node for take what the kubelet says.
-    """
+    """Tell whether HAMi assigns the devices of a resource before the kubelet asks for them."""
     vendor = resource.hami.vendor if resource.hami else None
-    return bool(resource.has_slots and vendor and vendor.lock and vendor.pods.to_allocate)
+    return bool(resource.has_slots and vendor and claims_of(vendor))
 
 
 def waits(pod: Mapping[str, Any], node_name: str) -> bool:
@@ -62,11 +65,15 @@ def waits(pod: Mapping[str, Any], node_name: str) -> bool:
 
 def fits(pod: WaitingPod, vendor: HamiVendor, sizes: Sequence[int]) -> bool:
     """Tell whether a pod's next devices are as many as the kubelet asks for."""
-    try:
-        left = [devices for devices in pod.left(vendor).containers if devices]
-    except Malformed:
-        return False
-    return [len(devices) for devices in left[: len(sizes)]] == list(sizes)
+    for size in sizes:
+        try:
+            claim = pod.next(vendor, size)
+        except Malformed:
+            return False
+        if claim is None or claim.size != size:
+            return False
+        pod = pod.having(claim.taken)
+    return True
 
 
 def choose(
@@ -90,6 +97,6 @@ def by_bind_time(pods: Iterable[WaitingPod]) -> list[WaitingPod]:
 
 def _has_devices(pod: WaitingPod, vendor: HamiVendor) -> bool:
     try:
-        return not pod.left(vendor).is_empty
+        return pod.next(vendor, 0) is not None
     except Malformed:
         return True  # nobody knows how many

@@ -9,7 +9,7 @@ from hami_mock.kubelet.wire import MESSAGE_LIMIT
 from hami_mock.node.sizing import Past
 from hami_mock.sources.annotated.derive import Before, relevant
 from hami_mock.vendors import Role
-from hami_mock.vendors.hami_vendors import VENDORS
+from tests.makers import BY_WORD
 from tests.unit.sources.annotated.nodes import (
     AMD,
     ASCEND,
@@ -23,7 +23,7 @@ from tests.unit.sources.annotated.nodes import (
     settings,
 )
 
-REGISTERS = [vendor.node.register for vendor in VENDORS if vendor.node.register]
+REGISTERS = [vendor.node.register for vendor in BY_WORD.values() if vendor.node.register]
 ROWS = st.lists(
     st.fixed_dictionaries(
         {

@@ -10,14 +10,13 @@ from hami_mock.node.hami_side import HamiSide
 from hami_mock.node.resources import Resource
 from hami_mock.node.sizing import Node
 from hami_mock.node.state import NodeState
-from hami_mock.vendors import ASCEND, CAMBRICON, ILUVATAR, NVIDIA, hami_vendors
 from hami_mock.vendors.hami_vendor import HamiVendor
 from hami_mock.vendors.vendor import Offer, Role, Vendor
+from tests.makers import BY_WORD, NVIDIA
 from tests.unit.builders import NODE, group
 
-MR_V100 = hami_vendors.BY_WORD["MR-V100"]
-ASCEND_910B3 = hami_vendors.BY_WORD["Ascend910B3"]
-_OWN = {"cambricon": CAMBRICON, "iluvatar": ILUVATAR, "ascend": ASCEND}
+MR_V100 = BY_WORD["MR-V100"]
+ASCEND_910B3 = BY_WORD["Ascend910B3"]
 
 
 def cards_of(vendor: Vendor, count: int = 2) -> tuple[Card, ...]:
@@ -25,7 +24,7 @@ def cards_of(vendor: Vendor, count: int = 2) -> tuple[Card, ...]:
 
 
 def count_resource(
-    hami: HamiVendor = hami_vendors.NVIDIA,
+    hami: HamiVendor = BY_WORD["NVIDIA"],
     cards: Iterable[Card] | None = None,
     *,
     split: int = 10,
@@ -35,7 +34,7 @@ def count_resource(
 ) -> Resource:
     """The count resource of a vendor, with two cards if nothing is said."""
     # Whose cards they are makes no difference otherwise.
-    vendor = _OWN.get(hami.maker, NVIDIA)
+    vendor = hami.vendor
     of = tuple(cards) if cards is not None else cards_of(vendor)
     name = hami.resources.count
     return Resource(

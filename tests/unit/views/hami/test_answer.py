@@ -1,13 +1,12 @@
 import pytest
 
-from hami_mock import vendors
 from hami_mock.errors import UnknownDevice
 from hami_mock.node.fault import Fault
 from hami_mock.node.fault_kinds import LOST
 from hami_mock.node.resources import Resource
-from hami_mock.vendors.hami_vendors import BY_WORD, CAMBRICON, NVIDIA
 from hami_mock.views.hami.answer import answer, vendors_of
 from hami_mock.views.hami.waiting import WaitingPod, takes_part
+from tests.makers import BY_WORD, CAMBRICON
 from tests.unit.builders import unit_resource
 from tests.unit.views.hami.rig import cards_of, count_resource, pod, segment, state_with
 
@@ -39,7 +38,7 @@ def test_a_limit_for_each_device_and_a_card_that_holds_two_is_named_once() -> No
 
 
 def test_reckoned_cards_are_numbered_without_lost_ones() -> None:
-    mlu = count_resource(CAMBRICON, cards_of(vendors.CAMBRICON, 3))
+    mlu = count_resource(BY_WORD["MLU"], cards_of(CAMBRICON, 3))
     assert mlu.hami is not None
     state = state_with(mlu)
     state.strike(Fault(LOST, frozenset({mlu.cards[0].uuid})))
@@ -64,4 +63,4 @@ def test_only_slots_that_hami_locks_the_node_for_take_part() -> None:
     assert not any(takes_part(resource) for resource in plain)
     assert not takes_part(unit_resource([10]))
     assert takes_part(count_resource(BY_WORD["XPU"]))
-    assert vendors_of(state_with(*plain, count_resource())) == [NVIDIA]
+    assert vendors_of(state_with(*plain, count_resource())) == [BY_WORD["NVIDIA"]]

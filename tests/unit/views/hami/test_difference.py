@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from hami_mock.hami.handshake import ReportStyle
+from hami_mock.hami.kinds import ReportStyle
 from hami_mock.views.hami.difference import Difference, difference
 from hami_mock.views.hami.registration import Registration
 

@@ -3,15 +3,15 @@ from dataclasses import replace
 
 import pytest
 
-from hami_mock.hami.handshake import ReportStyle
+from hami_mock.hami.kinds import ReportStyle
 from hami_mock.hami.register import decode
 from hami_mock.node.cards import CardGroup
 from hami_mock.node.fault import Fault
 from hami_mock.node.fault_kinds import DEGRADED, LOST, UNHEALTHY
 from hami_mock.vendors import catalog
 from hami_mock.vendors.hami_vendor import HamiVendor
-from hami_mock.vendors.hami_vendors import CAMBRICON, NVIDIA, VENDORS
 from hami_mock.views.hami.registration import Registration, registration
+from tests.makers import BY_WORD
 from tests.unit.builders import group
 from tests.unit.views.hami.rig import (
     ASCEND_910B3,
@@ -21,7 +21,7 @@ from tests.unit.views.hami.rig import (
     state_with,
 )
 
-REGISTER = NVIDIA.node.register
+REGISTER = BY_WORD["NVIDIA"].node.register
 SCORE = "hami.io/node-nvidia-score"
 
 
@@ -82,7 +82,7 @@ def test_unhealthy_cards_show_lost_ones_do_not_and_degraded_ones_are_healthy() -
 
 def test_each_vendor_has_its_own_encoding() -> None:
     iluvatar, ascend = count_resource(MR_V100), count_resource(ASCEND_910B3, split=4)
-    found = registration(state_with(iluvatar, ascend, count_resource(CAMBRICON)))
+    found = registration(state_with(iluvatar, ascend, count_resource(BY_WORD["MLU"])))
     first = iluvatar.cards[0]
     assert found.annotations["hami.io/node-MR-V100-register"].startswith(
         f"{first.uuid},10,{first.memory},100,MR-V100,0,true,0,:"
@@ -126,7 +126,7 @@ def test_resources_without_a_side_for_hami_are_none_of_its_business() -> None:
     assert registration(state_with()) == Registration()
 
 
-@pytest.mark.parametrize("vendor", VENDORS, ids=lambda vendor: vendor.word)
+@pytest.mark.parametrize("vendor", BY_WORD.values(), ids=lambda vendor: vendor.word)
 def test_the_scheduler_can_read_the_cards_of_every_vendor(vendor: HamiVendor) -> None:
     found = registration(state_with(count_resource(vendor)))
     if vendor.node.encoding is None:

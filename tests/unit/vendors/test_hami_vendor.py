@@ -2,19 +2,10 @@ from collections import Counter
 
 import pytest
 
-from hami_mock.hami.lock import Lock
-from hami_mock.hami.register import Encoding
-from hami_mock.vendors.hami_vendors import (
-    ASCEND,
-    BY_WORD,
-    CAMBRICON,
-    ENFLAME_DRS,
-    ILUVATAR,
-    METAX_SGPU,
-    MTHREADS,
-    NVIDIA,
-    VENDORS,
-)
+from hami_mock.hami.kinds import HAMI_LOCK, Encoding
+from tests.makers import BY_WORD
+
+VENDORS = tuple(BY_WORD.values())
 
 
 def test_all_of_hamis_vendors_are_there() -> None:
@@ -45,7 +36,7 @@ def test_no_two_share_a_name(names: list[str]) -> None:
 
 def test_an_annotation_with_cards_has_an_encoding() -> None:
     for vendor in VENDORS:
-        if vendor is not ENFLAME_DRS:
+        if vendor.word != "Enflame":
             assert bool(vendor.node.register) == (vendor.node.encoding is not None)
 
 
@@ -55,10 +46,10 @@ def test_who_has_a_handshake_answers_it_but_nvidia() -> None:
 
 
 def test_locks_are_of_those_whose_plugins_take_assignments() -> None:
-    assert [vendor for vendor in VENDORS if vendor.lock is Lock.CAMBRICON] == [CAMBRICON]
+    assert [v.word for v in VENDORS if v.lock not in (HAMI_LOCK, None)] == ["MLU"]
     for vendor in VENDORS:
         if vendor.node.encoding:
-            assert vendor.lock is Lock.HAMI
+            assert vendor.lock is HAMI_LOCK
             assert vendor.pods.to_allocate
 
 
@@ -101,11 +92,11 @@ def test_annotations(
 
 def test_units_of_memory_and_cores() -> None:
     units = {
-        vendor.word: vendor.resources.memory_unit
-        for vendor in (NVIDIA, CAMBRICON, MTHREADS, ILUVATAR[0], METAX_SGPU, ASCEND[0])
+        word: BY_WORD[word].resources.memory_unit
+        for word in ("NVIDIA", "MLU", "Mthreads", "MR-V100", "Metax-SGPU", "Ascend910A")
     }
     assert list(units.values()) == [1, 256, 512, 256, 1024, 1]
-    assert MTHREADS.resources.cores_per_card == 16
+    assert BY_WORD["Mthreads"].resources.cores_per_card == 16
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,6 @@ from dataclasses import dataclass
 from hami_mock.hami.mig import MigPlacement, MigProfile
 from hami_mock.vendors.catalog import Model
 
-MIG = "mig"
-"""The mode of a card that is cut into instances."""
-
 
 @dataclass(frozen=True)
 class _Shape:
@@ -84,8 +81,3 @@ def profiles(model: Model) -> tuple[MigProfile, ...]:
         )
         for name, mib, each in zip(kind.profiles, memory, slices, strict=True)
     )
-
-
-def most_instances(found: tuple[MigProfile, ...]) -> int:
-    """Return how many containers may share a card with these profiles."""
-    return max(len(profile.placements) for profile in found)

@@ -1,0 +1,42 @@
+"""In which ways vendors differ in HAMi's formats; light to load, for every vendor says so."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+
+class Encoding(StrEnum):
+    """How the cards of a register annotation are written."""
+
+    JSON = "JSON"
+    COLON = "colon form of 9 fields"
+    SHORT_COLON = "colon form of 7 fields"
+    METAX = "Metax's JSON"
+
+
+class ReportStyle(StrEnum):
+    """How a vendor's plugin writes the time of its report; all are the same to the scheduler."""
+
+    DOTTED = "Reported_%Y.%m.%d %H:%M:%S"
+    GO = "Reported %Y-%m-%d %H:%M:%S.%f %z %Z"
+
+    def write(self, now: datetime) -> str:
+        """Return the value that answers the scheduler."""
+        return now.strftime(self.value)
+
+
+@dataclass(frozen=True)
+class Lock:
+    """A lock on a node: the annotation that it is, and after which time it is void."""
+
+    annotation: str
+    lifetime: timedelta
+
+
+HAMI_LOCK = Lock("hami.io/mutex.lock", timedelta(minutes=5))
+
+HAMI_CORE = "hami-core"
+"""The mode of a card that is sliced by HAMi's library; the colon form's if it doesn't say."""
+
+MIG = "mig"
+"""The mode of a card that is cut into instances."""

@@ -1,0 +1,30 @@
+"""AMD."""
+
+from hami_mock.hami.kinds import HAMI_LOCK, Encoding
+from hami_mock.vendors.scheduling import ConfigKeys, NodeAnnotations, Scheduling, pod_annotations
+from hami_mock.vendors.vendor import Offer, Role, Vendor, core_offer, memory_offer
+
+AMD = Vendor(
+    maker="amd",
+    title="AMD",
+    model="MI300X",
+    # As ROCR_VISIBLE_DEVICES takes it.
+    uuid_format="GPU-{uuid.hex:.16}",
+    words=("AMD",),
+    visible_devices=("ROCR_VISIBLE_DEVICES",),
+    offers=(
+        Offer(Role.SLOTS, "amd.com/gpu", "amd-resource-name"),
+        memory_offer("amd", "amd.com/gpumem", "O"),
+        core_offer("amd", "amd.com/gpucores", "P"),
+    ),
+    hami=Scheduling(
+        node=NodeAnnotations("hami.io/node-amd-register", Encoding.JSON),
+        pods=pod_annotations("amd"),
+        lock=HAMI_LOCK,
+        has_model_as_type=True,
+        # Its compute units; pods ask for percent of them.
+        registers_cores=True,
+        variables=(("HIP_DEVICE_MEMORY_LIMIT", "{memory}m"),),
+    ),
+    config=ConfigKeys("amd", memory="resourceMemoryName", cores="resourceCoreName"),
+)

@@ -1,0 +1,49 @@
+"""Cambricon."""
+
+from datetime import timedelta
+
+from hami_mock.hami.kinds import Lock
+from hami_mock.kubelet.unit_ids import LEAD
+from hami_mock.vendors.scheduling import ConfigKeys, Scheduling, pod_annotations
+from hami_mock.vendors.vendor import CountRule, Identity, Offer, Role, Vendor
+
+CAMBRICON = Vendor(
+    maker="cambricon",
+    flag_prefix="mlu",
+    title="Cambricon",
+    model="MLU370-X8",
+    uuid_format="MLU-{uuid}",
+    words=("MLU",),
+    visible_devices=("MLU_VISIBLE_DEVICES", "CAMBRICON_VISIBLE_DEVICES"),
+    identity=Identity.INDEX,
+    cards=2,
+    offers=(
+        Offer(Role.SLOTS, "cambricon.com/vmlu", "mlu-resource-name"),
+        Offer(
+            Role.MEMORY,
+            "",
+            # Not mlu-resource-memory-name: that is Ascend's, see there.
+            "mlu-memory-name",
+            heads=f"{LEAD}A",
+            hami_name="cambricon.com/mlu.smlu.vmemory",
+            memory_unit=256,
+        ),
+        Offer(
+            Role.CORES,
+            "",
+            "mlu-core-name",
+            heads=f"{LEAD}B",
+            hami_name="cambricon.com/mlu.smlu.vcore",
+        ),
+    ),
+    counted=CountRule("cambricon.com/real-mlu-counts", Role.SLOTS, 1, 10),
+    hami=Scheduling(
+        pods=pod_annotations(
+            "cambricon-mlu",
+            # HAMi 2.10 corrected the word, Cambricon's own plugin still reads the other one.
+            assigned=("CAMBRICON_DSMLU_ASSIGNED", "CAMBRICON_DSMLU_ASSIGHED"),
+        ),
+        lock=Lock("cambricon.com/dsmlu.lock", timedelta(minutes=2)),
+    ),
+    config=ConfigKeys("cambricon", memory="resourceMemoryName", cores="resourceCoreName"),
+)

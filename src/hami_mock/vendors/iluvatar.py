@@ -1,0 +1,57 @@
+"""Iluvatar."""
+
+from hami_mock.hami.kinds import HAMI_LOCK, Encoding, ReportStyle
+from hami_mock.kubelet.unit_ids import LEAD
+from hami_mock.vendors.scheduling import ConfigKeys, NodeAnnotations, Scheduling, pod_annotations
+from hami_mock.vendors.vendor import CountRule, Offer, Role, Vendor
+
+ILUVATAR = Vendor(
+    maker="iluvatar",
+    title="Iluvatar",
+    model="MR-V100",
+    uuid_format="GPU-{uuid}",
+    words=("MR-V100", "MR-V50", "BI-V150", "BI-V100"),
+    visible_devices=("ILUVATAR_COREX_VISIBLE_DEVICES", "IX_VISIBLE_DEVICES"),
+    cards=2,
+    offers=(
+        Offer(
+            Role.SLOTS,
+            "iluvatar.ai/vgpu",
+            "iluvatar-resource-name",
+            hami_name="iluvatar.ai/{chip}-vgpu",
+        ),
+        Offer(
+            Role.CORES,
+            "iluvatar.ai/MR-V100.vCore",
+            "iluvatar-core-name",
+            heads="^",
+            hami_name="iluvatar.ai/{chip}.vCore",
+        ),
+        Offer(
+            Role.MEMORY,
+            "",
+            "iluvatar-memory-name",
+            heads=f"{LEAD}C",
+            hami_name="iluvatar.ai/{chip}.vMem",
+            memory_unit=256,
+        ),
+    ),
+    counted=CountRule(Role.CORES, Role.SLOTS, 10, 1),
+    hami=Scheduling(
+        node=NodeAnnotations(
+            "hami.io/node-{word}-register",
+            Encoding.COLON,
+            "hami.io/node-handshake-{word}",
+            ReportStyle.DOTTED,
+        ),
+        pods=pod_annotations("{word}"),
+        lock=HAMI_LOCK,
+        switch="--enable-iluvatar",
+    ),
+    config=ConfigKeys(
+        "iluvatars",
+        memory="resourceMemoryName",
+        cores="resourceCoreName",
+        chips=lambda root: root.sections("iluvatars"),
+    ),
+)

@@ -1,0 +1,20 @@
+"""Moore Threads. No variables are known: its plugin is an image only."""
+
+from hami_mock.vendors.scheduling import ConfigKeys, PodAnnotations, Scheduling
+from hami_mock.vendors.vendor import Offer, Role, Vendor, core_offer, memory_offer
+
+MTHREADS = Vendor(
+    maker="mthreads",
+    title="Moore Threads",
+    model="MTT-S4000",
+    uuid_format="{uuid}",
+    words=("Mthreads",),
+    split=100,
+    offers=(
+        Offer(Role.SLOTS, "mthreads.com/vgpu", "mthreads-resource-name"),
+        memory_offer("mthreads", "mthreads.com/sgpu-memory", "K", unit=512),
+        core_offer("mthreads", "mthreads.com/sgpu-core", "L", per_card=16),
+    ),
+    hami=Scheduling(pods=PodAnnotations("hami.io/mthreads-vgpu-devices-allocated")),
+    config=ConfigKeys("mthreads", memory="resourceMemoryName", cores="resourceCoreName"),
+)

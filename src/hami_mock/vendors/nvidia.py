@@ -1,0 +1,118 @@
+"""NVIDIA."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from hami_mock.hami.kinds import HAMI_CORE, HAMI_LOCK, MIG, Encoding
+from hami_mock.vendors.scheduling import (
+    CardFacts,
+    ConfigKeys,
+    NodeAnnotations,
+    Scheduling,
+    pod_annotations,
+)
+from hami_mock.vendors.vendor import Offer, Role, Vendor
+
+if TYPE_CHECKING:
+    from hami_mock.hami.mig import MigProfile
+    from hami_mock.kit.config_section import Section
+    from hami_mock.vendors.catalog import Model
+    from hami_mock.vendors.handout import Container, Given
+
+_SCORES = "hami.io/node-nvidia-score"
+
+# NVLinks between two cards: all of a card's where a switch connects them, else its share.
+_NVLINKS = {"pascal": 1, "volta": 2, "turing": 2, "ampere": 12, "hopper": 18, "blackwell": 18}
+
+
+def _scores(cards: Sequence[CardFacts], _mode: str) -> Mapping[str, str]:
+    from hami_mock.hami import scores
+
+    places = (
+        scores.Place(card.uuid, card.numa, card.link, _NVLINKS.get(card.model.family, 1))
+        for card in cards
+    )
+    return {_SCORES: scores.encode(places)}
+
+
+def _profiles(model: "Model") -> "tuple[MigProfile, ...]":
+    from hami_mock.vendors import nvidia_mig
+
+    return nvidia_mig.profiles(model)
+
+
+def _hand_out(container: "Container") -> "Given":
+    """HAMi's plugin makes an instance for each device of a container, if its cards are cut."""
+    from hami_mock.hami import mig_instances
+    from hami_mock.vendors.handout import Given, environment
+
+    if container.mode != MIG:
+        return Given(environment(container))
+    made = mig_instances.realise(container.annotations, container.position, container.devices)
+    return Given(
+        dict.fromkeys(NVIDIA.visible_devices, ",".join(made.uuids)),
+        {mig_instances.ANNOTATION: made.annotation},
+    )
+
+
+def _options(root: "Section", node_name: str) -> "Mapping[str, tuple[object, str]]":
+    from hami_mock.vendors import nvidia_config
+
+    return nvidia_config.options(root, node_name)
+
+
+NVIDIA = Vendor(
+    maker="nvidia",
+    title="NVIDIA",
+    model="V100-SXM2-32GB",
+    uuid_format="GPU-{uuid}",
+    words=("NVIDIA",),
+    visible_devices=("NVIDIA_VISIBLE_DEVICES",),
+    cards=2,
+    modes=(HAMI_CORE, MIG),
+    has_xids=True,
+    offers=(
+        Offer(Role.SLOTS, "nvidia.com/gpu", "resource-name"),
+        Offer(Role.CORES, "nvidia.com/gpucores", "resource-cores", heads="@"),
+        Offer(
+            Role.MEMORY,
+            "nvidia.com/gpumem",
+            "resource-mem",
+            # There may be 262,144 IDs of three characters: 34 heads x 89 x 89 are 269,314.
+            heads="0123456789ABCDEFGHIJKLMNOPQRSTUVWX",
+        ),
+        Offer(
+            Role.PERCENTAGE, "nvidia.com/gpumem-percentage", "resource-mem-percentage", heads="%"
+        ),
+    ),
+    hami=Scheduling(
+        # The plugin left the handshake alone from 2.8 on.
+        node=NodeAnnotations(
+            "hami.io/node-nvidia-register", Encoding.JSON, "hami.io/node-handshake"
+        ),
+        pods=pod_annotations("vgpu"),
+        lock=HAMI_LOCK,
+        has_model_as_type=True,
+        scores=_SCORES,
+        cordon="hami.io/device-cordon",
+        card_modes=frozenset({"", HAMI_CORE, MIG, "mps"}),
+        variables=(
+            ("CUDA_DEVICE_MEMORY_LIMIT_{i}", "{memory}m"),
+            ("CUDA_DEVICE_SM_LIMIT", "{cores}"),
+            ("CUDA_DEVICE_MEMORY_SHARED_CACHE", "/usr/local/vgpu/{unique}.cache"),
+        ),
+        when_oversubscribed=(("CUDA_OVERSUBSCRIBE", "true"),),
+        beside=_scores,
+        profiles=_profiles,
+        hand_out=_hand_out,
+    ),
+    config=ConfigKeys(
+        "nvidia",
+        memory="resourceMemoryName",
+        cores="resourceCoreName",
+        percentage="resourceMemoryPercentageName",
+        factor="memoryFactor",
+        more_sections=("nodeconfig",),
+        options=_options,
+    ),
+)

@@ -1,0 +1,92 @@
+"""How NVIDIA's cards are sliced, in HAMi's device configuration: on all nodes, and on some."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+
+from hami_mock.kit.config_section import Section
+
+# Our options, and the keys that say them; in `nodeconfig` keys count in any case.
+_KEYS = {
+    "split": "deviceSplitCount",
+    "memory-scaling": "deviceMemoryScaling",
+    "core-scaling": "deviceCoreScaling",
+    "mode": "operatingmode",
+}
+
+
+def options(root: Section, node_name: str) -> Mapping[str, tuple[object, str]]:
+    """Return what the file says of our options on a node; of several entries the last counts.
+
+    All of what HAMi reads is checked, also what we have no use for.
+    """
+    general = root.section("nvidia")
+    _check(general)
+    said = {
+        option: (value, f"nvidia.{_KEYS[option]}")
+        for option, value in _values(general).items()
+        if value is not None and option != "mode"
+    }
+    for entry in root.sections("nodeconfig"):
+        node = replace(entry, values={str(k).lower(): v for k, v in entry.values.items()})
+        name = node.text("name", needed=True)
+        _check_node(node)
+        values = _values(node, is_lower=True)
+        if name == node_name:
+            said |= {
+                option: (value, f"nodeconfig({name}).{_KEYS[option].lower()}")
+                for option, value in values.items()
+                if value  # the plugin, too, takes 0 for "not said"
+            }
+    return said
+
+
+def _values(section: Section, *, is_lower: bool = False) -> dict[str, object]:
+    readers: dict[str, Callable[[str], object]] = {
+        "split": section.whole,
+        "memory-scaling": partial(section.scaling, default=0),
+        "core-scaling": partial(section.scaling, default=0),
+        "mode": section.text,
+    }
+    keys = {option: key.lower() if is_lower else key for option, key in _KEYS.items()}
+    return {
+        option: readers[option](key) if section.values.get(key) is not None else None
+        for option, key in keys.items()
+    }
+
+
+def _check(section: Section) -> None:
+    for key in ("preConfiguredDeviceMemory", "defaultMemory", "defaultCores", "defaultGPUNum"):
+        section.whole(key)
+    section.text("libCudaLogLevel")
+    section.flag("disableCoreLimit")
+    for rule in section.sections("knownMigGeometries"):
+        rule.texts("models")
+        for geometry in rule.tables("allowedGeometries"):
+            for template in geometry:
+                template.text("name", needed=True)
+                for key in ("memory", "core", "count"):
+                    template.whole(key)
+    for rule in section.sections("migProfileAllowlist"):
+        _check_profiles(rule)
+
+
+def _check_node(section: Section) -> None:
+    section.whole("preconfigureddevicememory")
+    section.text("libcudaloglevel")
+    filtered = section.section("filterdevices")
+    filtered.texts("uuid")
+    filtered.wholes("index")
+
+
+def _check_profiles(section: Section) -> None:
+    """HAMi doesn't start with a rule that it can't use, so that is a mistake here too."""
+    section.texts("models")
+    profiles = section.texts("profiles")
+    for key in ("models", "profiles"):
+        if section.values.get(key) in (None, []):
+            section.refuse(key, section.values.get(key), "a list that isn't empty")
+    for i, profile in enumerate(profiles):
+        slices, dot, _ = profile.partition(".")
+        if not (dot and len(slices) > 1 and slices.endswith("g")):
+            section.refuse(f"profiles[{i}]", profile, "like 1g.5gb")

@@ -1,0 +1,125 @@
+"""What HAMi knows of a vendor's cards, as data: its annotations, and its device configuration.
+
+Every agent loads this, so it is light: what takes long to load is only named here, for types.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from hami_mock.hami.kinds import Encoding, Lock, ReportStyle
+
+if TYPE_CHECKING:
+    from hami_mock.hami.mig import MigProfile
+    from hami_mock.kit.config_section import Section
+    from hami_mock.vendors.catalog import Model
+    from hami_mock.vendors.handout import Claims, Container, Given
+
+
+class CardFacts(Protocol):
+    """What a vendor may want to know of one of its cards."""
+
+    @property
+    def uuid(self) -> str: ...  # noqa: D102
+    @property
+    def model(self) -> "Model": ...  # noqa: D102
+    @property
+    def numa(self) -> int | None: ...  # noqa: D102
+    @property
+    def link(self) -> str | None: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class NodeAnnotations:
+    """Where a node's cards stand, and how; none: the scheduler reckons them from its capacity.
+
+    `report` is how the node side answers the handshake; none: it doesn't, allocatable devices do.
+    """
+
+    register: str = ""
+    encoding: Encoding | None = None
+    handshake: str = ""
+    report: ReportStyle | None = None
+
+
+@dataclass(frozen=True)
+class PodAnnotations:
+    """Where a pod's devices stand; no `to_allocate`: the vendor's plugin reads something else.
+
+    `assigned` are those that become "true", where they are there, once the pod has its devices.
+    """
+
+    allocated: str
+    to_allocate: str = ""
+    assigned: tuple[str, ...] = ()
+
+
+def pod_annotations(name: str, assigned: tuple[str, ...] = ()) -> PodAnnotations:
+    """Return the pair that most vendors have."""
+    prefix = f"hami.io/{name}-devices"
+    return PodAnnotations(f"{prefix}-allocated", f"{prefix}-to-allocate", assigned)
+
+
+@dataclass(frozen=True, eq=False)
+class Scheduling:
+    """What HAMi's scheduler reads and writes. {word} in an annotation's name is its word.
+
+    - lock: of the node, from the scheduler's bind until the plugin has allocated
+    - slots: of a card, by word, where templates make them
+    - has_model_as_type: a card's type is its model, with the word in it; else it is the word
+    - registers_cores: a card is registered with as many cores as it has; else with percent
+    - soft_slicing: the node's annotation that says whether HAMi's library slices the cards, instead
+      of a mode for each; only then are cores percent, and a resource
+    - scores: the annotation that says how well each two cards are connected
+    - cordon: the annotation that takes cards out of use
+    - switch: the scheduler's flag without which it doesn't look at them
+    - card_modes: the modes that a card can be registered with, where they matter
+    - variables, when_oversubscribed: what else a container's environment has, see `environment`
+    - custom: what else a card is registered with, by word, index and product
+    - beside: the node's annotations that stand beside that with the cards
+    - profiles: what a card of a model can be cut into, in MIG mode
+    - claims: what of a pod is still to be allocated, if not that in `to_allocate`
+    - hand_out: what a container gets, if not only the variables
+    """
+
+    pods: PodAnnotations
+    node: NodeAnnotations = NodeAnnotations()
+    lock: Lock | None = None
+    slots: Mapping[str, int] | None = None
+    has_model_as_type: bool = False
+    registers_cores: bool = False
+    soft_slicing: str = ""
+    scores: str = ""
+    cordon: str = ""
+    switch: str = ""
+    card_modes: frozenset[str] = frozenset()
+    variables: tuple[tuple[str, str], ...] = ()
+    when_oversubscribed: tuple[tuple[str, str], ...] = ()
+    custom: Callable[[str, int, str], Mapping[str, Any]] = lambda *_: {}
+    beside: Callable[[Sequence[CardFacts], str], Mapping[str, str]] = lambda *_: {}
+    profiles: Callable[["Model"], "tuple[MigProfile, ...]"] = lambda _: ()
+    claims: "Callable[[], Claims] | None" = None
+    hand_out: "Callable[[Container], Given] | None" = None
+
+
+@dataclass(frozen=True, eq=False)
+class ConfigKeys:
+    """Where HAMi's device configuration has a vendor's names: a section, and its keys; "" for none.
+
+    - more_sections: what else `options` reads
+    - factor: the key of the factor for the memory unit
+    - chips: the sections of single chips, each with its commonWord, where there are such
+    - slots: what such a section comes to in slots
+    - options: what the file says of our options for the vendor on a node: value and key of each
+    """
+
+    section: str
+    count: str = "resourceCountName"
+    memory: str = ""
+    cores: str = ""
+    percentage: str = ""
+    factor: str = ""
+    more_sections: tuple[str, ...] = ()
+    chips: "Callable[[Section], list[Section]] | None" = None
+    slots: "Callable[[Section], int] | None" = None
+    options: "Callable[[Section, str], Mapping[str, tuple[object, str]]] | None" = None

@@ -1,0 +1,87 @@
+import pytest
+
+from hami_mock.hami.assignment import AssignedDevice
+from hami_mock.vendors.handout import Container, ToAllocate, claims_of, hand_out
+from tests.makers import BY_WORD
+
+DEVICES = (AssignedDevice("GPU-1", "NVIDIA", 3000, 30), AssignedDevice("GPU-2", "NVIDIA", 500, 10))
+
+
+def given(
+    word: str,
+    visible: tuple[str, ...] = ("1",),
+    annotations: dict[str, str] | None = None,
+    *,
+    oversubscribed: bool = False,
+) -> dict[str, str]:
+    """The variables of a container with both devices."""
+    container = Container(
+        BY_WORD[word],
+        annotations or {},
+        0,
+        DEVICES,
+        visible,
+        unique="x",
+        is_oversubscribed=oversubscribed,
+    )
+    return hand_out(container).variables
+
+
+def test_nvidia_limits_each_card_and_the_cores_of_all() -> None:
+    assert given("NVIDIA", ("GPU-1", "GPU-2")) == {
+        "NVIDIA_VISIBLE_DEVICES": "GPU-1,GPU-2",
+        "CUDA_DEVICE_MEMORY_LIMIT_0": "3000m",
+        "CUDA_DEVICE_MEMORY_LIMIT_1": "500m",
+        "CUDA_DEVICE_SM_LIMIT": "30",
+        "CUDA_DEVICE_MEMORY_SHARED_CACHE": "/usr/local/vgpu/x.cache",
+    }
+
+
+def test_a_card_of_two_devices_is_named_once() -> None:
+    assert set(given("MR-V100", ("GPU-1", "GPU-1")).values()) == {"GPU-1"}
+
+
+def test_oversubscription_is_said() -> None:
+    assert given("NVIDIA", oversubscribed=True)["CUDA_OVERSUBSCRIBE"] == "true"
+
+
+@pytest.mark.parametrize(
+    ("annotations", "expected"),
+    [
+        ({}, {"ASCEND_VISIBLE_DEVICES": "1"}),
+        (
+            {"huawei.com/Ascend910B3": '[{"UUID":"GPU-2","temp":"vir02"}]'},
+            {"ASCEND_VISIBLE_DEVICES": "1", "ASCEND_VNPU_SPECS": "vir02"},
+        ),
+        (
+            {"huawei.com/vnpu-mode": "hami-core"},
+            {"ASCEND_VISIBLE_DEVICES": "1", "NPU_MEM_QUOTA": "3000", "NPU_PRIORITY": "30"},
+        ),
+    ],
+    ids=["whole", "template", "HAMi's library"],
+)
+def test_ascend_says_the_template_or_the_quota(
+    annotations: dict[str, str], expected: dict[str, str]
+) -> None:
+    assert given("Ascend910B3", annotations=annotations) == expected
+
+
+@pytest.mark.parametrize("word", ["DCU", "XPU", "Vastai", "Metax-SGPU"])
+def test_of_some_plugins_no_variables_are_known(word: str) -> None:
+    assert given(word) == {}
+
+
+def test_the_annotation_is_emptied_container_by_container() -> None:
+    claims, annotations = ToAllocate("a"), {"a": ";G,N,1,2:;G,N,1,2:H,N,1,2:;"}
+    first = claims.next(annotations, 1)
+    assert first is not None
+    assert (first.position, first.size, first.taken) == (1, 1, {"a": ";;G,N,1,2:H,N,1,2:;"})
+    second = claims.next({**annotations, **first.taken}, 1)
+    assert second is not None
+    assert (second.position, second.size, second.taken) == (2, 2, {"a": ";;;"})
+    assert claims.next({**annotations, **second.taken}, 1) is None
+
+
+def test_who_is_not_locked_for_takes_what_the_kubelet_says() -> None:
+    idle = {word for word, hami in BY_WORD.items() if claims_of(hami) is None}
+    assert idle == {"kunlun", "GCU", "Mthreads", "Metax-GPU", "AWSNeuron", "Enflame"}
