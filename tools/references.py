@@ -1,13 +1,12 @@
-"""Write docs/flags.md and schemas/ from the options, or with --check say whether they are so."""
+"""Write docs/flags.md and schemas/ from the options and verbs, or with --check compare them."""
 
-import json
 import sys
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
+from hami_mock.cli.schema import SCHEMAS, schema_text
 from hami_mock.settings.options import OPTIONS, Option
-from hami_mock.settings.schema import config_schema
 
 _HEAD = """\
 # Flags
@@ -62,7 +61,7 @@ def main() -> None:
     """Write the files, or compare them."""
     files = {
         Path("docs/flags.md"): flags_page(),
-        Path("schemas/config.json"): json.dumps(config_schema(), indent=1) + "\n",
+        **{Path(f"schemas/{name}.json"): f"{schema_text(name)}\n" for name in SCHEMAS},
     }
     for path, text in files.items():
         if "--check" not in sys.argv:

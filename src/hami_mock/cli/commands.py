@@ -10,6 +10,8 @@ COMMANDS = {
     "ctl": "inspect and change a running agent: status, fail, recover, set, events, …",
     "doctor": "explain why HAMi or the kubelet would refuse a node or a pod",
     "scenario": "check a scenario and show its timeline, without playing it",
+    "init": "write a configuration file with every option as a comment",
+    "schema": "print the JSON Schema of a configuration or scenario file",
     "models": "list the card models",
     "version": "print the version",
 }

@@ -1,9 +1,10 @@
 """The kinds of values that only a scenario's file has. Pure."""
 
-from typing import TypeVar
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 from hami_mock.faults.actions import Share
-from hami_mock.kit.values import LINE, SPAN, Kind, time, whole
+from hami_mock.kit.values import LINE, SEED, SPAN, Kind, time, whole
 
 _T = TypeVar("_T")
 
@@ -45,5 +46,22 @@ TARGETS = one_or_more(
 CHOOSE = Kind(
     _choose,
     "a number such as 2, or a share such as 50%",
-    {"anyOf": [_COUNT.schema, {"type": "string", "pattern": "^[0-9]+%$"}]},
+    {"anyOf": [_COUNT.schema, {"type": "string", "pattern": "^[0-9]{1,3}%$"}]},
 )
+
+_WHEN = {"at": OFFSET, "jitter": OFFSET, "every": SPAN}
+TOP_KEYS: Mapping[str, Kind[Any]] = {
+    "name": LINE,
+    "seed": SEED,
+    "repeat": TURNS_OR_FOREVER,
+    "length": LENGTH,
+}
+LOOP_KEYS: Mapping[str, Kind[Any]] = {"loop": TURNS_OR_FOREVER, **_WHEN}
+STEP_KEYS: Mapping[str, Kind[Any]] = {
+    **_WHEN,
+    "times": TURNS,
+    "until": SPAN,
+    "for": SPAN,
+    "choose": CHOOSE,
+}
+"""What a scenario, a loop and a step can say besides their steps and what to do."""

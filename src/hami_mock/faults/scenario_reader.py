@@ -23,10 +23,6 @@ from hami_mock.node.sizing import Node
 _DEEPEST = 5
 _MOST_STEPS = 1000
 
-_TOP_KEYS = ("name", "seed", "repeat", "length", "steps")
-_LOOP_KEYS = ("loop", "at", "jitter", "every", "steps")
-_STEP_KEYS = ("at", "jitter", "every", "times", "until", "for", "choose")
-
 
 def read(path: str, node: Node | None = None) -> Scenario:
     """Read a file. Raises UsageError with one line for each mistake.
@@ -68,7 +64,10 @@ class _Reader:
         self._steps = 0
 
     def scenario(self, fields: Fields) -> Scenario:
-        fields.allow(_TOP_KEYS, dict.fromkeys((*_STEP_KEYS, *VERBS, "loop"), "belongs in a step"))
+        fields.allow(
+            (*kinds.TOP_KEYS, "steps"),
+            dict.fromkeys((*kinds.STEP_KEYS, *VERBS, "loop"), "belongs in a step"),
+        )
         parts = self._parts(fields, "", 1)
         length = fields.get("length", kinds.LENGTH, None)
         return Scenario(
@@ -123,7 +122,7 @@ class _Reader:
 
     def _refuse_verbs(self, fields: Fields, verbs: list[str]) -> None:
         before = len(self._mistakes.lines)
-        fields.allow({*_STEP_KEYS, *_LOOP_KEYS, *parameter_names(), *VERBS}, {})
+        fields.allow({*kinds.STEP_KEYS, *kinds.LOOP_KEYS, "steps", *parameter_names(), *VERBS}, {})
         if verbs:
             several = f"{' and '.join(verbs)} don't go together: make a step of each"
             self._mistakes.say(fields.place, several)
@@ -132,10 +131,10 @@ class _Reader:
             self._mistakes.say(fields.place, nothing)
 
     def _loop(self, fields: Fields, key: str, depth: int) -> Loop:
-        inside = {*_STEP_KEYS, *parameter_names()}
+        inside = {*kinds.STEP_KEYS, *parameter_names()}
         elsewhere = dict.fromkeys(inside, "belongs in the steps of the loop")
         elsewhere["times"] = "say it with the loop itself, such as loop: 5"
-        fields.allow(_LOOP_KEYS, elsewhere)
+        fields.allow((*kinds.LOOP_KEYS, "steps"), elsewhere)
         before = len(self._mistakes.lines)
         turns = fields.get("loop", kinds.TURNS_OR_FOREVER, 1)
         if turns is None and depth > 1:
@@ -153,7 +152,7 @@ class _Reader:
     ) -> Step:
         row = VERBS[verb]
         fields.allow(
-            (*_STEP_KEYS, *(parameter.name for parameter in row.parameters), verb),
+            (*kinds.STEP_KEYS, *(parameter.name for parameter in row.parameters), verb),
             {
                 "steps": "belongs to a loop",
                 **dict.fromkeys(parameter_names(), f"{verb} doesn't take it"),

@@ -12,6 +12,7 @@ from hami_mock.cli.parser import Parsed, reads
 from hami_mock.control.protocol import FOLLOW, WATCH, Request
 from hami_mock.errors import UsageError
 from hami_mock.kit import moments
+from hami_mock.kit.similar import did_you_mean
 from hami_mock.kit.values import SEED, Kind
 from hami_mock.vendors import VENDORS
 
@@ -34,14 +35,28 @@ def _options(words: list[str]) -> Iterator[tuple[str, str]]:
     """Yield names and values of `nvidia-cards=4`, and of `cards nvidia=4 mlu=0`."""
     key = words[0] if words and "=" not in words[0] else ""
     vendors = [vendor.prefix for vendor in VENDORS]
+    if key and not any("=" in word for word in words):
+        raise UsageError(f"set {key}: it has no value: {_advice(key.replace('_', '-'))}")
     for word in words[1:] if key else words:
         name, equals, value = word.partition("=")
         if not equals or (key and name not in vendors):
             form = f"VENDOR=VALUE, with one of {', '.join(vendors)}" if key else "OPTION=VALUE"
             raise UsageError(f"set: {word!r} is not allowed: it must be {form}")
         yield (f"{name}-{key}" if key else name).replace("_", "-"), value
-    if key and len(words) == 1:
-        raise UsageError(f"set {key}: say whose and what: set {key} {vendors[0]}=…")
+
+
+def _advice(name: str) -> str:
+    """Return what to write instead of a name alone."""
+    from hami_mock.settings.options import BY_NAME  # only after a mistake
+
+    if name in BY_NAME:
+        return f"write set {name}={BY_NAME[name].shown_default or BY_NAME[name].kind.metavar}"
+    vendor = next((v.prefix for v in VENDORS if f"{v.prefix}-{name}" in BY_NAME), None)
+    if vendor is None:
+        short = (each.removeprefix(f"{v.prefix}-") for v in VENDORS for each in BY_NAME)
+        return f"there is no such option{did_you_mean(name, short)}"
+    option = BY_NAME[f"{vendor}-{name}"]
+    return f"write set {name} {vendor}={option.shown_default or option.kind.metavar}"
 
 
 def _play_request(parsed: Parsed) -> Request:
