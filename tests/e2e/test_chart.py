@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.defaults import DEFAULT_COUNTS
+
 from .conftest import skip_or_fail
 from .harness import ClusterApi, CommandFailed, RequirementsMissing, helm
 from .harness.commands import run
-from .mock import MANIFESTS, NAMESPACE, OVERLAYS, ROOT, Mock, nvidia_counts
+from .mock import MANIFESTS, NAMESPACE, OVERLAYS, RBAC, ROOT, TIMEOUT_S, Mock, nvidia_counts
 
 CHART = ROOT / "charts" / "hami-mock"
 RELEASE = "hami-mock"
@@ -62,6 +64,8 @@ def chart(any_cluster: ClusterApi, tmp_path: Path) -> Helm:
 @pytest.fixture
 def release(chart: Helm, mock: Mock) -> Iterator[Helm]:
     """Where the chart may be installed; afterwards no release is there."""
+    # What other tests left for the next deployment isn't helm's to take over.
+    mock.cluster.kubectl("delete", "-f", RBAC, "--ignore-not-found")
     yield chart
     chart("uninstall", RELEASE, f"--namespace={NAMESPACE}", "--ignore-not-found", "--wait")
 
@@ -170,35 +174,47 @@ def test_other_values_reach_the_pod(chart: Helm) -> None:
 
 
 def test_it_installs_changes_and_leaves_nothing(release: Helm, mock: Mock, tmp_path: Path) -> None:
-    repository, _, tag = mock.image.rpartition(":")
+    """HAMi's node side, removed as the notes say."""
     fleet = tmp_path / "fleet.yaml"
     settings = [
-        f"--namespace={NAMESPACE}",
-        f"--set=image.repository={repository},image.tag={tag},mode=hami,events=true",
-        f"--set-file=fleet={fleet}",
-    ]
+        *image_and_namespace(mock), "--set=mode=hami,events=true", f"--set-file=fleet={fleet}"
+    ]  # fmt: skip
     before = objects(mock)
     fleet.write_text(FLEET.format(cards=3))
     said = release("install", RELEASE, CHART, *settings)
     assert "hami-mock ctl status" in said
     mock.wait_for(nvidia_counts(cards=3, memory=15360))
     mock.wait_until_ready()
-    assert any(word.startswith("clusterrole") for word in objects(mock) - before)
     pod = mock.agent_pod()["metadata"]["uid"]
     fleet.write_text(FLEET.format(cards=4))
     release("upgrade", RELEASE, CHART, *settings)
     mock.look_at_files_now()
     mock.wait_for(nvidia_counts(cards=4, memory=15360))
     assert mock.agent_pod()["metadata"]["uid"] == pod, "the file reaches a running agent"
-    release("uninstall", RELEASE, f"--namespace={NAMESPACE}", "--wait")
-    mock.cluster.wait(
-        "all of the release gone",
-        lambda: objects(mock) - before | {pod["metadata"]["name"] for pod in mock.agent_pods()},
-        lambda left: not left,
-        timeout=60,
-    )
+    for command in said.partition("Remove all of it:")[2].splitlines():
+        match command.split():
+            case ["kubectl", *words]:
+                mock.cluster.kubectl(*words)
+            case ["helm", verb, *words]:
+                release(verb, *words)
+    assert objects(mock) <= before
     node = mock.cluster.get("node", mock.cluster.node_name)
     assert not [name for name in node["metadata"]["annotations"] if name.startswith("hami.io/")]
+
+
+def test_helm_alone_removes_a_plain_one(release: Helm, mock: Mock) -> None:
+    before = objects(mock)
+    release("install", RELEASE, CHART, *image_and_namespace(mock))
+    mock.wait_for(DEFAULT_COUNTS)
+    assert any(word.startswith("clusterrole") for word in objects(mock) - before)
+    release("uninstall", RELEASE, f"--namespace={NAMESPACE}")
+    assert objects(mock) <= before
+    mock.cluster.wait("the pods gone", mock.agent_pods, lambda pods: not pods, timeout=TIMEOUT_S)
+
+
+def image_and_namespace(mock: Mock) -> list[str]:
+    repository, _, tag = mock.image.rpartition(":")
+    return [f"--namespace={NAMESPACE}", f"--set=image.repository={repository},image.tag={tag}"]
 
 
 def objects(mock: Mock) -> set[str]:
