@@ -23,6 +23,7 @@ from hami_mock.settings.settings import Settings
 from hami_mock.sources import unit_record
 from hami_mock.sources.configuration import Configuration
 from hami_mock.sources.configured import plan
+from hami_mock.sources.holders import HolderReader
 from hami_mock.sources.retirement import release_retired
 from hami_mock.views.deviceplugin.directory import SocketDirectory
 from hami_mock.views.deviceplugin.plugins import Plugins
@@ -51,8 +52,8 @@ class Agent:
         self.settings = settings
         self.state = NodeState(node, ignored_xids=settings.ignored_xids)
         self.directory = directory or SocketDirectory(settings.socket_dir)
-        self.pod_resources = PodResources(settings.pod_resources_socket)
-        self.configuration = Configuration(settings, flags or {}, self.state, self.pod_resources)
+        self.holders = HolderReader(self.state, PodResources(settings.pod_resources_socket))
+        self.configuration = Configuration(settings, flags or {}, self.state, self.holders)
         self.stage = Stage(self.state)
         self._in_cluster = self._join(kubernetes) if kubernetes else None
         allocator = self._in_cluster.allocator if self._in_cluster else None
@@ -84,7 +85,8 @@ class Agent:
                 from hami_mock.control.server import ControlServer
 
                 await tasks.start(ControlServer(self.settings.control_socket, self).run)
-            await tasks.start(release_retired, self.state, self.pod_resources)
+            await tasks.start(self.holders.run)
+            await tasks.start(release_retired, self.state, self.holders)
             if self._in_cluster:
                 await tasks.start(self._in_cluster.run)
             task_status.started()
@@ -104,7 +106,8 @@ class Agent:
         """Return all that is known of the node now."""
         from hami_mock.control.status import status
 
-        known = status(self.state, self.plugins, await self.pod_resources.holders())
+        await self.holders.refresh()
+        known = status(self.state, self.plugins)
         return {
             **known,
             "configuration": self.configuration.as_data(),

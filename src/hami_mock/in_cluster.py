@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Protocol
 import anyio
 from anyio.abc import TaskStatus
 
-from hami_mock.kubelet.pod_resources import PodResources
 from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import Settings
 from hami_mock.sources.configuration import Configuration
+from hami_mock.sources.holders import HolderReader
 from hami_mock.views.node_events import report_events
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class Served(Protocol):
 
     settings: Settings
     state: NodeState
-    pod_resources: PodResources
+    holders: HolderReader
     configuration: Configuration
 
 
@@ -67,6 +67,6 @@ class InCluster:
 
         agent = self._agent
         async with aclosing(self._kubernetes.watch_node(agent.settings.node_name)) as nodes:
-            companion = Companion(agent.settings, agent.state, agent.pod_resources, nodes)
+            companion = Companion(agent.settings, agent.state, agent.holders, nodes)
             agent.configuration.companion = companion
             await companion.run(task_status=task_status)

@@ -36,7 +36,7 @@ class FakeAgent:
 
     async def status(self) -> dict[str, Any]:
         return {
-            **status(self.state, [], None),
+            **status(self.state, []),
             "configuration": {"error": None, "changed": None, "overrides": {}},
             "scenario": self.scenario,
         }

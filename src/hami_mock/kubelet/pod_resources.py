@@ -5,7 +5,6 @@ A device plugin itself never hears that a pod has ended.
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +12,13 @@ from grpclib.client import Channel, UnaryUnaryMethod
 from grpclib.encoding.base import CodecBase
 from grpclib.exceptions import GRPCError, StreamTerminatedError
 
+from hami_mock.kubelet.holder import Holder
 from hami_mock.kubelet.wire import read_pod_resources
 
 _LIST = "/v1.PodResourcesLister/List"
 _SECONDS = 10.0
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Holder:
-    """A container and the IDs of the devices that it holds, by resource."""
-
-    pod: str
-    container: str
-    devices: dict[str, list[str]]
 
 
 class PodResources:
@@ -59,13 +50,6 @@ class PodResources:
         self._told = False
         return holders
 
-    async def held(self) -> set[str] | None:
-        """Return the IDs of all devices that containers hold; None if nobody knows."""
-        holders = await self.holders()
-        if holders is None:
-            return None
-        return {i for holder in holders for ids in holder.devices.values() for i in ids}
-
     def _tell(self, reason: str) -> None:
         if not self._told:
             _log.info("can't ask the kubelet who holds which device: %s", reason)
@@ -73,9 +57,9 @@ class PodResources:
 
 
 def _holders(payload: bytes) -> Iterator[Holder]:
-    for namespace, pod, container, devices in read_pod_resources(payload):
+    for namespace, pod, name, devices in read_pod_resources(payload):
         if devices:
-            yield Holder(f"{namespace}/{pod}", container, devices)
+            yield Holder((namespace, pod, name), devices)
 
 
 class _Bytes(CodecBase):

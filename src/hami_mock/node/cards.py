@@ -5,11 +5,16 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from hami_mock import vendors
 from hami_mock.vendors import Identity, Vendor
 from hami_mock.vendors.catalog import Model
 
 # Any fixed namespace will do; a change of it would rename every card of every node.
 _NAMESPACE = uuid.UUID("5b1d3f0a-7c8e-4f52-9a36-1f6c2e0d4b87")
+
+
+_FIRST_BUS = 0x1B
+"""The bus of a vendor's first card; those before it have bridges and disks."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,24 @@ class Card:
     def name(self) -> str:
         """What people call it: nvidia/0."""
         return f"{self.vendor.prefix}/{self.index}"
+
+    @property
+    def minor(self) -> int:
+        """The number of its device file."""
+        return self.index
+
+    @property
+    def pci_bus_id(self) -> str:
+        """Where it is plugged in: each vendor's cards in a PCI domain of their own."""
+        prefixes = [vendor.prefix for vendor in vendors.VENDORS]
+        domain = prefixes.index(self.vendor.prefix)
+        return f"{domain:08X}:{_FIRST_BUS + self.index:02X}:00.0"
+
+    @property
+    def serial(self) -> str:
+        """The number on its label, 13 digits."""
+        digest = hashlib.sha1(self.uuid.encode(), usedforsecurity=False).digest()
+        return f"{int.from_bytes(digest[:8]) % 10**13:013}"
 
     @property
     def visible_as(self) -> str:

@@ -1,16 +1,19 @@
 """NodeState: what is true of the node now, and who is told when it changes."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Set
 from dataclasses import replace
 
 from hami_mock.kit.broadcast import Broadcast
+from hami_mock.kubelet.holder import Container
 from hami_mock.node.cards import Card
 from hami_mock.node.event_kinds import Kind
 from hami_mock.node.events import EventLog
 from hami_mock.node.fault import Call, Fault, FaultKind
 from hami_mock.node.fault_kinds import DEGRADED, LOST, UNHEALTHY
 from hami_mock.node.health import CardHealth, Health
+from hami_mock.node.holders import Holders, Holding
+from hami_mock.node.load import Load
 from hami_mock.node.resources import Resource
 from hami_mock.node.sizing import Node
 from hami_mock.node.xid import APPLICATION_ERRORS, describe
@@ -37,6 +40,10 @@ class NodeState:
         """How often each card had each Xid, by the card's UUID."""
         self.drops: Counter[str] = Counter()
         """How often each resource's list streams were dropped on command."""
+        self.holders = Holders()
+        """Who holds which device; its changes are told apart, since no list depends on them."""
+        self.loads: dict[tuple[str, Container], Load] = {}
+        """What containers make of the cards they hold, by the card's UUID; idle if not in here."""
         self.changes = Broadcast()
         self._look()
 
@@ -110,6 +117,28 @@ class NodeState:
             Health.LOST if uuid in self.lost else health,
             is_degraded=uuid in self.degraded,
             reasons=tuple(fault.text for fault in self.faults_of(uuid)),
+        )
+
+    def holdings(self) -> dict[str, list[Holding]]:
+        """Return who holds how many devices of each card, by the card's UUID."""
+        found: dict[str, list[Holding]] = defaultdict(list)
+        for holder in self.holders.all or ():
+            per_card: dict[str, dict[str, int]] = defaultdict(dict)
+            for name in filter(self.resources.get, holder.devices):
+                card_of = self.resources[name].devices.card_of
+                for uuid, count in Counter(map(card_of, holder.devices[name])).items():
+                    if uuid is not None:
+                        per_card[uuid][name] = count
+            for uuid, devices in per_card.items():
+                found[uuid].append(Holding(holder.container, devices))
+        return found
+
+    def load(self, card: Card, container: Container | None = None) -> Load:
+        """Return how busy a card is, in all or with the work of one container."""
+        return Load.total(
+            load
+            for (uuid, by), load in self.loads.items()
+            if uuid == card.uuid and container in (None, by)
         )
 
     def device_health(self, resource: Resource) -> dict[str, int]:

@@ -13,7 +13,6 @@ from anyio.abc import TaskStatus
 from hami_mock.errors import UsageError
 from hami_mock.kit.concurrency import first_of
 from hami_mock.kit.folder_watch import FolderWatch
-from hami_mock.kubelet.pod_resources import PodResources
 from hami_mock.node.event_kinds import Kind
 from hami_mock.node.sizing import Past
 from hami_mock.node.state import NodeState
@@ -23,6 +22,7 @@ from hami_mock.settings.settings import Settings, load
 from hami_mock.sources import unit_record
 from hami_mock.sources.changes import changes
 from hami_mock.sources.configured import plan
+from hami_mock.sources.holders import HolderReader
 
 if TYPE_CHECKING:
     from hami_mock.sources.annotated.companion import Companion
@@ -41,7 +41,7 @@ class Configuration:
         settings: Settings,
         flags: Mapping[str, str],
         state: NodeState,
-        pod_resources: PodResources,
+        holders: HolderReader,
     ) -> None:
         self.settings = settings
         self.overrides: dict[str, str] = {}
@@ -51,7 +51,7 @@ class Configuration:
         self.changed: float | None = None
         self._flags = flags
         self._state = state
-        self._pod_resources = pod_resources
+        self._holders = holders
         self._one_at_a_time = anyio.Lock()
         self.companion: Companion | None = None
         """Who decides which cards there are, if that isn't the configuration."""
@@ -151,9 +151,9 @@ class Configuration:
         return lines
 
     async def _change_node(self, settings: Settings) -> list[str]:
-        held = await self._pod_resources.held()
+        await self._holders.refresh()
         before = self._state.node
-        past = Past({r.name: r.devices for r in before.resources}, held)
+        past = Past({r.name: r.devices for r in before.resources}, self._state.holders.ids)
         node, _ = await plan(settings, past)
         self._state.change(node)
         unit_record.write(Path(settings.socket_dir), node)

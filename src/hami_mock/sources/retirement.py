@@ -3,10 +3,10 @@
 import anyio
 from anyio.abc import TaskStatus
 
-from hami_mock.kubelet.pod_resources import PodResources
 from hami_mock.node.event_kinds import Kind
 from hami_mock.node.sizing import release
 from hami_mock.node.state import NodeState
+from hami_mock.sources.holders import HolderReader
 
 _SETTLE_SECONDS = 2.0
 """What the kubelet gets to read that devices are unhealthy, before it is asked who holds them: a
@@ -18,7 +18,7 @@ often."""
 
 async def release_retired(
     state: NodeState,
-    pod_resources: PodResources,
+    holders: HolderReader,
     *,
     task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
@@ -28,12 +28,12 @@ async def release_retired(
         await state.wait_until(lambda: state.node.retired > 0)
         asked_for = state.node
         await anyio.sleep(_SETTLE_SECONDS)
-        held = await pod_resources.held()
+        await holders.refresh()
         if state.node is not asked_for:
             # What was retired in the meantime has its own time to settle.
             continue
         before = state.node.retired
-        if held is not None:
+        if (held := state.holders.ids) is not None:
             node = release(state.node, held)
             if node.retired < before:
                 told = f"{before - node.retired} retired devices, {node.retired} are still held"

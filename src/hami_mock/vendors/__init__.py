@@ -20,6 +20,7 @@ from hami_mock.vendors.vendor import Identity, Offer, Role, Vendor
 
 __all__ = ["VENDORS", "Identity", "Offer", "Role", "Vendor"]
 
+# New ones come last: the PCI bus IDs of cards are made from their vendor's place in here.
 VENDORS: tuple[Vendor, ...] = (
     NVIDIA,
     CAMBRICON,

@@ -5,8 +5,9 @@ import pytest
 
 from hami_mock.control.status import status
 from hami_mock.faults.actions import Action, perform
-from hami_mock.kubelet.pod_resources import Holder
+from hami_mock.kubelet.holder import Holder
 from hami_mock.node.fault import Call
+from hami_mock.node.load import Load
 from hami_mock.node.sizing import Past
 from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import load
@@ -17,6 +18,7 @@ from hami_mock.views.deviceplugin.plugins import Plugins
 from tests.unit.builders import NODE, laid_out, resource_named
 
 GPU, GPUMEM = "nvidia.com/gpu", "nvidia.com/gpumem"
+IDLE = {"busy": 0, "memory": 0}
 SMALL = {"nvidia_memory": 10, "mlu_cards": 0, "iluvatar_cards": 0, "ascend_cards": 0}
 
 
@@ -30,7 +32,8 @@ def plugins_of(state: NodeState) -> Plugins:
 
 
 def told(state: NodeState, holders: list[Holder] | None = None) -> dict[str, Any]:
-    return status(state, plugins_of(state).all, holders)
+    state.holders.name(holders)
+    return status(state, plugins_of(state).all)
 
 
 def by_name(items: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -84,7 +87,7 @@ def test_it_is_ready_when_every_resource_is_watched(
     for plugin in plugins:
         plugin.phase = Phase.WATCHED
     plugins[0].phase = phase
-    assert status(state, plugins, None)["ready"] is ready
+    assert status(state, plugins)["ready"] is ready
 
 
 def test_devices_are_counted_by_what_became_of_their_cards(state: NodeState) -> None:
@@ -139,30 +142,58 @@ def test_resources_say_what_is_wrong_with_them(state: NodeState) -> None:
     assert resources[GPUMEM]["faults"] == []
 
 
+def holding(pod: str, devices: dict[str, int]) -> dict[str, Any]:
+    return {
+        "namespace": "default",
+        "pod": f"default/{pod}",
+        "container": "main",
+        "devices": devices,
+        "load": IDLE,
+    }
+
+
 def test_who_holds_what_is_told_card_by_card(state: NodeState) -> None:
     first, second = state.node.cards
     memory = resource_named(state.node, GPUMEM).devices
     on_first, on_second = (list(memory.ids(card)) for card in (first, second))
     holders = [
         Holder(
-            "default/a",
-            "main",
+            ("default", "a", "main"),
             {GPU: [f"{first.uuid}-0", f"{second.uuid}-0"], GPUMEM: [*on_first[:3], on_second[0]]},
         ),
-        Holder("default/b", "main", {GPU: [f"{first.uuid}-1"], "other.com/x": ["1", "2"]}),
-        Holder("default/c", "main", {GPU: ["GPU-gone-0"]}),
+        Holder(("default", "b", "main"), {GPU: [f"{first.uuid}-1"], "other.com/x": ["1", "2"]}),
+        Holder(("default", "c", "main"), {GPU: ["GPU-gone-0"]}),
     ]
     found = told(state, holders)
     assert found["holders_known"] is True
     assert found["cards"][0]["holders"] == [
-        {"pod": "default/a", "container": "main", "devices": {GPU: 1, GPUMEM: 3}},
-        {"pod": "default/b", "container": "main", "devices": {GPU: 1}},
+        holding("a", {GPU: 1, GPUMEM: 3}),
+        holding("b", {GPU: 1}),
     ]
-    assert found["cards"][1]["holders"] == [
-        {"pod": "default/a", "container": "main", "devices": {GPU: 1, GPUMEM: 1}}
-    ]
+    assert found["cards"][1]["holders"] == [holding("a", {GPU: 1, GPUMEM: 1})]
     held = {name: resource["held"] for name, resource in by_name(found["resources"]).items()}
     assert (held[GPU], held[GPUMEM], held["nvidia.com/gpucores"]) == (4, 4, 0)
+
+
+def test_what_was_given_a_moment_ago_is_held_by_somebody_without_a_name(state: NodeState) -> None:
+    first, _ = state.node.cards
+    state.holders.give(GPU, [f"{first.uuid}-0"])
+    (held,) = told(state, [])["cards"][0]["holders"]
+    assert (held["pod"], held["container"], held["devices"]) == (None, None, {GPU: 1})
+
+
+def test_a_card_has_a_place_a_label_and_a_load(state: NodeState) -> None:
+    first, second = state.node.cards
+    state.holders.name([Holder(("default", "a", "main"), {GPU: [f"{second.uuid}-0"]})])
+    state.loads[second.uuid, ("default", "a", "main")] = Load(busy=30, memory=4)
+    idle, busy = status(state, [])["cards"]
+    assert (idle["pci_bus_id"], idle["serial"], idle["minor"], idle["load"]) == (
+        first.pci_bus_id,
+        first.serial,
+        0,
+        IDLE,
+    )
+    assert busy["load"] == busy["holders"][0]["load"] == {"busy": 30, "memory": 4}
 
 
 def test_nobody_holds_anything_is_not_nobody_knows(state: NodeState) -> None:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hami_mock.kubelet.pod_resources import Holder, PodResources
+from hami_mock.kubelet.holder import Holder
+from hami_mock.kubelet.pod_resources import PodResources
 from hami_mock.kubelet.wire import read_pod_resources
 from tests.pod_resources import listing, message, pod_resources
 
@@ -60,9 +61,8 @@ def test_who_holds_devices_is_asked_of_the_kubelet(socket_folder: Path) -> None:
         }
         asked = PodResources(str(path))
         assert anyio.run(asked.holders) == (
-            Holder("ns/one", "main", {"x.com/y": ["1", "2"], "x.com/z": ["3"]}),
+            Holder(("ns", "one", "main"), {"x.com/y": ["1", "2"], "x.com/z": ["3"]}),
         )
-        assert anyio.run(asked.held) == {"1", "2", "3"}
 
 
 def test_an_answer_of_many_megabytes_is_taken(socket_folder: Path) -> None:
@@ -72,7 +72,8 @@ def test_an_answer_of_many_megabytes_is_taken(socket_folder: Path) -> None:
     with pod_resources(path) as kubelet:
         kubelet.payload = listing({("ns", "big", "main"): {"nvidia.com/gpumem": ids}})
         assert len(kubelet.payload) > 3_000_000
-        assert anyio.run(PodResources(str(path)).held) == set(ids)
+        (holder,) = anyio.run(PodResources(str(path)).holders) or ()
+        assert holder.ids == set(ids)
 
 
 def listening(path: Path) -> socket.socket:
@@ -88,7 +89,7 @@ def test_without_a_socket_nobody_knows_and_the_log_says_so_once(
     asked = PodResources(str(path))
     with caplog.at_level(logging.INFO):
         assert anyio.run(asked.holders) is None
-        assert anyio.run(asked.held) is None
+        assert anyio.run(asked.holders) is None
     assert [record.getMessage() for record in caplog.records] == [
         f"can't ask the kubelet who holds which device: there is no {path}"
     ]
@@ -99,13 +100,13 @@ def test_a_socket_that_nobody_listens_on_is_as_none(
 ) -> None:
     path = socket_folder / "pods.sock"
     with listening(path), caplog.at_level(logging.INFO):
-        assert anyio.run(PodResources(str(path)).held) is None
+        assert anyio.run(PodResources(str(path)).holders) is None
     assert str(path) in caplog.text
 
 
 def test_an_empty_path_asks_nobody_and_says_nothing(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
-        assert anyio.run(PodResources("").held) is None
+        assert anyio.run(PodResources("").holders) is None
     assert caplog.records == []
 
 
@@ -115,11 +116,11 @@ def test_the_log_tells_again_after_it_went_well(
     path = socket_folder / "pods.sock"
     asked = PodResources(str(path))
     with caplog.at_level(logging.INFO):
-        assert anyio.run(asked.held) is None
+        assert anyio.run(asked.holders) is None
         with pod_resources(path):
-            assert anyio.run(asked.held) == set()
+            assert anyio.run(asked.holders) == ()
         path.unlink(missing_ok=True)
-        assert anyio.run(asked.held) is None
+        assert anyio.run(asked.holders) is None
     assert len(caplog.records) == 2
 
 
@@ -127,4 +128,4 @@ def test_an_answer_that_makes_no_sense_is_as_none(socket_folder: Path) -> None:
     path = socket_folder / "pods.sock"
     with pod_resources(path) as kubelet:
         kubelet.payload = b"\x0a\x7fnonsense"
-        assert anyio.run(PodResources(str(path)).held) is None
+        assert anyio.run(PodResources(str(path)).holders) is None

@@ -54,6 +54,32 @@ def test_no_two_cards_of_any_node_vendor_or_index_share_a_uuid() -> None:
     assert len(uuids) == len(places)
 
 
+def test_no_two_cards_of_a_node_are_plugged_in_at_the_same_place() -> None:
+    cards = [
+        c
+        for vendor in VENDORS
+        for c in make_cards(NODE, vendor, [group(vendor, numa=[None] * 128)])
+    ]
+    places = {card.pci_bus_id for card in cards}
+    assert len(places) == len(cards)
+    assert all(re.fullmatch(r"[0-9A-F]{8}:[0-9A-F]{2}:00\.0", place) for place in places)
+    serials = {card.serial for card in cards}
+    assert len(serials) == len(cards)
+    assert all(re.fullmatch(r"[0-9]{13}", serial) for serial in serials)
+    assert [card.minor for card in cards[:128]] == list(range(128))
+
+
+def test_places_and_serials_never_change_either() -> None:
+    """New vendors go to the end of the table: the place of a card has its vendor's position."""
+    first = [make_cards("node-a", vendor, [group(vendor)])[1] for vendor in VENDORS[:4]]
+    assert [(card.name, card.pci_bus_id, card.serial) for card in first] == [
+        ("nvidia/1", "00000000:1C:00.0", "6186005679679"),
+        ("mlu/1", "00000001:1C:00.0", "4516392460240"),
+        ("iluvatar/1", "00000002:1C:00.0", "5288683029161"),
+        ("ascend/1", "00000003:1C:00.0", "4649209472012"),
+    ]
+
+
 def test_a_slot_id_of_the_longest_uuid_has_at_most_63_characters() -> None:
     assert max(len(card_uuid(NODE, vendor, 0)) for vendor in VENDORS) + len("-1023") <= 63
 

@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from hami_mock.errors import UsageError
+from hami_mock.kubelet.holder import Holder
 from hami_mock.kubelet.pod_resources import PodResources
 from hami_mock.node.event_kinds import Kind
 from hami_mock.node.events import Event
@@ -17,9 +18,11 @@ from hami_mock.settings.settings import load
 from hami_mock.sources import unit_record
 from hami_mock.sources.configuration import Configuration
 from hami_mock.sources.configured import configured_node
+from hami_mock.sources.holders import HolderReader
 from tests.unit.builders import NODE, config_file, counts
 
 GPUMEM = "nvidia.com/gpumem"
+POD = ("default", "train", "main")
 SMALL = "iluvatar-cards: 0\nascend-cards: 0\nmlu-cards: 0\n"
 
 
@@ -30,8 +33,8 @@ class Holders(PodResources):
         super().__init__("")
         self.devices = held
 
-    async def held(self) -> set[str] | None:
-        return self.devices
+    async def holders(self) -> tuple[Holder, ...] | None:
+        return None if self.devices is None else (Holder(POD, {GPUMEM: [*self.devices]}),)
 
 
 class Running:
@@ -44,7 +47,8 @@ class Running:
         settings = load(given)
         self.state = NodeState(configured_node(settings, None))
         self.holders = Holders()
-        self.configuration = Configuration(settings, given, self.state, self.holders)
+        reader = HolderReader(self.state, self.holders)
+        self.configuration = Configuration(settings, given, self.state, reader)
 
     def write(self, text: str) -> None:
         self.file.write_text(SMALL + text)
@@ -375,7 +379,7 @@ def test_a_file_is_read_when_nobody_writes_to_it_any_more(
 def test_without_a_file_there_is_nothing_to_follow() -> None:
     settings = load({"node-name": NODE, "ascend-cards": "0"})
     state = NodeState(configured_node(settings, None))
-    followed = Configuration(settings, {"node-name": NODE}, state, Holders())
+    followed = Configuration(settings, {"node-name": NODE}, state, HolderReader(state, Holders()))
 
     async def run() -> None:
         with anyio.fail_after(5):

@@ -4,6 +4,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from hami_mock.kubelet.holder import Holder
 from hami_mock.kubelet.pod_resources import PodResources
 from hami_mock.node.event_kinds import Kind
 from hami_mock.node.sizing import Past
@@ -11,10 +12,12 @@ from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import load
 from hami_mock.sources import retirement
 from hami_mock.sources.configured import configured_node
+from hami_mock.sources.holders import HolderReader
 from hami_mock.sources.retirement import release_retired
 from tests.unit.builders import NODE, resource_named
 
 GPUMEM = "nvidia.com/gpumem"
+POD = ("default", "train", "main")
 FLAGS = {"node-name": NODE, "mlu-cards": "0", "iluvatar-cards": "0", "ascend-cards": "0"}
 
 
@@ -35,10 +38,10 @@ class Kubelet(PodResources):
         self.devices = held
         self._happening = happening
 
-    async def held(self) -> set[str] | None:
+    async def holders(self) -> tuple[Holder, ...] | None:
         self._happening()
         await anyio.lowlevel.checkpoint()
-        return self.devices
+        return None if self.devices is None else (Holder(POD, {GPUMEM: [*self.devices]}),)
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +54,7 @@ def released(state: NodeState, kubelet: Callable[[], Kubelet], enough: Callable[
     async def run() -> None:
         with anyio.fail_after(20):
             async with anyio.create_task_group() as tasks:
-                await tasks.start(release_retired, state, kubelet())
+                await tasks.start(release_retired, state, HolderReader(state, kubelet()))
                 await state.wait_until(enough)
                 tasks.cancel_scope.cancel()
 

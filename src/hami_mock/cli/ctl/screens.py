@@ -142,8 +142,8 @@ def _holders(result: Data) -> Iterator[str]:
     rows = [
         (
             card["name"],
-            holder["pod"],
-            holder["container"],
+            holder["pod"] or "not known yet",
+            holder["container"] or "-",
             ", ".join(f"{count} {name}" for name, count in holder["devices"].items()),
         )
         for card in result["cards"]

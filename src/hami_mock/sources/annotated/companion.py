@@ -9,7 +9,6 @@ from typing import Any
 import anyio
 from anyio.abc import TaskStatus
 
-from hami_mock.kubelet.pod_resources import PodResources
 from hami_mock.node.devices import Devices
 from hami_mock.node.event_kinds import Kind
 from hami_mock.node.fault import Fault
@@ -22,6 +21,7 @@ from hami_mock.settings.settings import Settings
 from hami_mock.sources import unit_record
 from hami_mock.sources.annotated.derive import Before, Derived, derive, relevant
 from hami_mock.sources.changes import changes
+from hami_mock.sources.holders import HolderReader
 
 _SUBJECT = "node annotations"
 _log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ class Companion:
         self,
         settings: Settings,
         state: NodeState,
-        pod_resources: PodResources,
+        holders: HolderReader,
         nodes: Nodes,
     ) -> None:
         self.reasons: list[str] = [f"node {settings.node_name} has not been read yet"]
@@ -46,7 +46,7 @@ class Companion:
         self._settings = settings
         self._config = _device_config(settings)
         self._state = state
-        self._pod_resources = pod_resources
+        self._holders = holders
         self._nodes = nodes
         self._one_at_a_time = anyio.Lock()
         self._document: Mapping[str, Any] | None = None
@@ -80,7 +80,8 @@ class Companion:
 
     async def _apply(self) -> list[str]:
         assert self._document is not None
-        held = await self._pod_resources.held()
+        await self._holders.refresh()
+        held = self._state.holders.ids
         now = self._state.node
         devices = self._devices | {r.name: r.devices for r in now.resources}
         before = Before(Past(devices, held), {r.name for r in now.resources}, self._registers)

@@ -14,6 +14,7 @@ from hami_mock.node.sizing import Node
 from hami_mock.node.state import NodeState
 from hami_mock.sources import unit_record
 from hami_mock.sources.annotated.companion import Companion
+from hami_mock.sources.holders import HolderReader
 from tests.unit.builders import NODE
 from tests.unit.sources.annotated.nodes import NVIDIA, card, cards, node, numbers, settings
 
@@ -26,7 +27,9 @@ class Rig:
         self.state = NodeState(Node(NODE, (), ()))
         self.changes = 0
         self._send, self._receive = anyio.create_memory_object_stream[Mapping[str, Any]](10)
-        self.companion = Companion(self.settings, self.state, PodResources(""), self._nodes())
+        self.companion = Companion(
+            self.settings, self.state, HolderReader(self.state, PodResources("")), self._nodes()
+        )
 
     async def _nodes(self) -> AsyncIterator[Mapping[str, Any]]:
         async with self._receive:

@@ -1,0 +1,24 @@
+"""A container that holds devices. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+Container = tuple[str, str, str]
+"""The namespace, the pod and the container's name."""
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A container and the IDs of the devices that it holds, by resource.
+
+    `container` is None for devices that were given a moment ago: the kubelet tells a device plugin
+    how many devices it wants, never for whom.
+    """
+
+    container: Container | None
+    devices: Mapping[str, Sequence[str]]
+
+    @property
+    def ids(self) -> set[str]:
+        """The IDs of all of its devices."""
+        return {device_id for ids in self.devices.values() for device_id in ids}

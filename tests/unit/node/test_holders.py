@@ -1,0 +1,75 @@
+from hami_mock.kubelet.holder import Holder
+from hami_mock.node.holders import Holders
+
+GPU = "nvidia.com/gpu"
+POD = ("default", "train", "main")
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_without_the_kubelet_nobody_knows() -> None:
+    holders = Holders()
+    holders.give(GPU, ["a"])
+    assert holders.all is None
+    assert holders.ids is None
+
+
+def test_what_is_given_is_held_at_once_and_named_by_the_next_answer() -> None:
+    holders = Holders()
+    holders.name([])
+    assert holders.ids == set()
+    holders.give(GPU, ["a", "b"])
+    assert holders.all == (Holder(None, {GPU: ("a", "b")}),)
+    assert holders.has_unnamed
+    named = Holder(POD, {GPU: ["a", "b"]})
+    holders.name([named])
+    assert holders.all == (named,)
+    assert not holders.has_unnamed
+
+
+def test_an_answer_from_before_does_not_free_what_was_given_since() -> None:
+    holders = Holders()
+    holders.give(GPU, ["b"])
+    holders.name([Holder(POD, {GPU: ["a"]})])
+    assert holders.ids == {"a", "b"}
+
+
+def test_what_the_kubelet_does_not_know_in_time_is_free_again() -> None:
+    clock = Clock()
+    holders = Holders(clock)
+    holders.give(GPU, ["a"])
+    clock.now += 20
+    holders.name([])
+    assert holders.ids == {"a"}
+    clock.now += 11
+    holders.name([])
+    assert holders.ids == set()
+    assert not holders.has_unnamed
+
+
+def test_where_the_kubelet_is_never_asked_nothing_piles_up() -> None:
+    clock = Clock()
+    holders = Holders(clock)
+    for number in range(100):
+        holders.give(GPU, [str(number)])
+        clock.now += 10
+    holders.name([])
+    assert holders.ids == {"98", "99"}
+
+
+def test_a_container_without_devices_holds_nothing() -> None:
+    holders = Holders()
+    holders.give(GPU, [])
+    assert not holders.has_unnamed
+
+
+def test_a_kubelet_that_can_not_be_asked_any_more_is_not_one_without_pods() -> None:
+    holders = Holders()
+    holders.name([Holder(POD, {GPU: ["a"]})])
+    holders.name(None)
+    assert holders.ids is None

@@ -1,0 +1,47 @@
+import anyio
+import pytest
+
+from hami_mock.kubelet.holder import Holder
+from hami_mock.kubelet.pod_resources import PodResources
+from hami_mock.node.state import NodeState
+from hami_mock.sources import holders
+from hami_mock.sources.holders import HolderReader
+from tests.unit.builders import laid_out
+
+GPU = "nvidia.com/gpu"
+POD = ("default", "train", "main")
+
+
+class Kubelet(PodResources):
+    """Knows a pod's devices from the second time on that it is asked."""
+
+    def __init__(self) -> None:
+        super().__init__("")
+        self.asked = 0
+
+    async def holders(self) -> tuple[Holder, ...] | None:
+        self.asked += 1
+        return (Holder(POD, {GPU: ["a"]}),) if self.asked > 1 else ()
+
+
+def test_the_kubelet_is_asked_after_devices_were_given_until_it_names_their_pod(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(holders, "_SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr(holders, "_AGAIN_SECONDS", 0.0)
+    state, kubelet = NodeState(laid_out(None)), Kubelet()
+
+    async def run() -> None:
+        with anyio.fail_after(20):
+            async with anyio.create_task_group() as tasks:
+                await tasks.start(HolderReader(state, kubelet).run)
+                await anyio.wait_all_tasks_blocked()
+                assert kubelet.asked == 0
+                state.holders.give(GPU, ["a"])
+                await state.holders.changes.wait_until(lambda: not state.holders.has_unnamed)
+                await anyio.wait_all_tasks_blocked()
+                tasks.cancel_scope.cancel()
+
+    anyio.run(run)
+    assert kubelet.asked == 2
+    assert state.holders.all == (Holder(POD, {GPU: ["a"]}),)
