@@ -278,7 +278,8 @@ def test_what_only_a_start_can_change_is_not_set(start: Start, name: str, value:
 def test_a_reload_without_a_file_says_so(start: Start) -> None:
     agent = start()
     settings = load({"node-name": NODE, "socket-dir": str(agent.folder)})
-    configuration = Configuration(settings, {}, agent.state, agent.holders)
+    reader = HolderReader(agent.state, agent.holders)
+    configuration = Configuration(settings, {}, agent.state, reader)
     (line,) = anyio.run(configuration.reload)
     assert line.startswith("there is no file to read again")
 

@@ -19,10 +19,11 @@ from hami_mock.node.fault import FaultKind
 from hami_mock.node.fault_kinds import DOWN, REFUSED
 from hami_mock.node.resources import Resource
 from hami_mock.node.state import NodeState
+from hami_mock.views.deviceplugin.allocation import Assigner
 from hami_mock.views.deviceplugin.counters import ResourceCounters
 from hami_mock.views.deviceplugin.directory import SocketDirectory
 from hami_mock.views.deviceplugin.server import serve
-from hami_mock.views.deviceplugin.service import Assigner, DevicePluginService
+from hami_mock.views.deviceplugin.service import DevicePluginService
 
 API_VERSION = "v1beta1"
 

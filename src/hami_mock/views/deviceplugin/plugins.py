@@ -5,9 +5,9 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from hami_mock.node.resources import Resource
 from hami_mock.node.state import NodeState
+from hami_mock.views.deviceplugin.allocation import Assigner
 from hami_mock.views.deviceplugin.directory import SocketDirectory
 from hami_mock.views.deviceplugin.lifecycle import PluginLifecycle
-from hami_mock.views.deviceplugin.service import Assigner
 
 
 class Plugins:

@@ -1,16 +1,11 @@
 """The five calls that the kubelet makes to a device plugin."""
 
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import anyio
-import anyio.lowlevel
 from grpclib.const import Cardinality, Handler, Status
 from grpclib.exceptions import GRPCError
 
-from hami_mock.errors import DeviceError, NotAssigned, UnhealthyDevice
 from hami_mock.kit.concurrency import first_of
 from hami_mock.kubelet._proto.v1beta1 import (
     AllocateRequest,
@@ -26,39 +21,19 @@ from hami_mock.kubelet._proto.v1beta1 import (
     PreStartContainerRequest,
     PreStartContainerResponse,
 )
-from hami_mock.node.cards import Card
-from hami_mock.node.fault import Call, Fault
-from hami_mock.node.fault_kinds import SLOW
+from hami_mock.node.fault import Call
 from hami_mock.node.resources import Resource
 from hami_mock.node.state import NodeState
+from hami_mock.views.deviceplugin.allocation import Allocation, Assigner
 from hami_mock.views.deviceplugin.counters import ResourceCounters
 from hami_mock.views.deviceplugin.preference import prefer
+from hami_mock.views.deviceplugin.refusal import apply_call_faults, as_grpc_errors
 from hami_mock.views.deviceplugin.server import EncodedList
 
 if TYPE_CHECKING:
     from grpclib.server import Stream
 
-# A pod may take 80,000 units; the event loop gets a turn after each so many.
-_AT_ONCE = 8192
-
 _LIST_AND_WATCH = "/v1beta1.DevicePlugin/ListAndWatch"
-
-
-class Assigner(Protocol):
-    """Somebody else who decides which cards a container gets, whatever slots the kubelet chose."""
-
-    def handles(self, resource: Resource) -> bool:
-        """Tell whether that is so for a resource."""
-
-    async def assign(
-        self, resource: Resource, requests: Sequence[Sequence[str]]
-    ) -> list[dict[str, str]]:
-        """Return the variables of each container request. Raises DeviceError."""
-
-    async def refuse(
-        self, resource: Resource, requests: Sequence[Sequence[str]], reason: str
-    ) -> None:
-        """Hear that the kubelet gets an error in place of devices."""
 
 
 class DevicePluginService(DevicePluginBase):
@@ -110,7 +85,7 @@ class DevicePluginService(DevicePluginBase):
         """Choose slots for each container."""
         if not self._resource.has_slots:
             raise GRPCError(Status.UNIMPLEMENTED, f"{self._resource.name}: any unit is as good")
-        with _as_grpc_errors():
+        with as_grpc_errors():
             return PreferredAllocationResponse(
                 container_responses=[
                     ContainerPreferredAllocationResponse(
@@ -127,25 +102,20 @@ class DevicePluginService(DevicePluginBase):
 
     async def allocate(self, message: AllocateRequest) -> AllocateResponse:
         """Answer each container request: slots with the cards' names, units with nothing."""
-        started = time.perf_counter()
+        allocation = Allocation(self._resource, self._state, self._assigner)
         requests = [request.device_ids for request in message.container_requests]
-        try:
-            responses = await self._answers(requests)
-        except GRPCError:
-            self._counters.allocation_errors += 1
-            raise
-        self._counters.allocations += 1
-        self._counters.allocated_devices += sum(map(len, requests))
-        self._counters.allocation_seconds.observe(time.perf_counter() - started)
-        return AllocateResponse(container_responses=responses)
+        answers = await allocation.run(requests, self._counters)
+        return AllocateResponse(
+            container_responses=[ContainerAllocateResponse(envs=dict(each)) for each in answers]
+        )
 
     async def pre_start_container(
         self, message: PreStartContainerRequest
     ) -> PreStartContainerResponse:
         """Check the devices; there is nothing to prepare."""
-        await self._suffer(Call.PRESTART)
-        with _as_grpc_errors():
-            self._resource.cards_of(message.device_ids, self._out_of_order)
+        await apply_call_faults(self._state, self._at_first.name, Call.PRESTART)
+        with as_grpc_errors():
+            self._resource.cards_of(message.device_ids, self._state.unhealthy | self._state.lost)
         return PreStartContainerResponse()
 
     def __mapping__(self) -> dict[str, Handler]:
@@ -197,65 +167,3 @@ class DevicePluginService(DevicePluginBase):
     @property
     def _drops(self) -> int:
         return self._state.drops[self._at_first.name]
-
-    @property
-    def _out_of_order(self) -> frozenset[str]:
-        return self._state.unhealthy | self._state.lost
-
-    async def _suffer(self, call: Call) -> None:
-        """Be late, or fail, as the faults of that call will have it."""
-        for fault in self._state.faults_of(self._at_first.name, call):
-
-            def is_over(fault: Fault = fault) -> bool:
-                return fault not in self._state.faults
-
-            if fault.seconds:
-                with anyio.move_on_after(fault.seconds):
-                    await self._state.wait_until(is_over)
-            if fault.kind is not SLOW and not is_over():
-                raise GRPCError(Status.UNAVAILABLE, f"{self._at_first.name}: {fault.text}")
-
-    async def _answers(self, requests: Sequence[Sequence[str]]) -> list[ContainerAllocateResponse]:
-        resource, assigner = self._resource, self._assigner
-        if assigner is None or not assigner.handles(resource):
-            return await self._own_answers(requests)
-        try:
-            # For the checks; what the containers get isn't ours to say.
-            await self._own_answers(requests)
-        except GRPCError as error:
-            await assigner.refuse(resource, requests, error.message or error.status.name)
-            raise
-        with _as_grpc_errors():
-            environments = await assigner.assign(resource, requests)
-        return [ContainerAllocateResponse(envs=variables) for variables in environments]
-
-    async def _own_answers(
-        self, requests: Sequence[Sequence[str]]
-    ) -> list[ContainerAllocateResponse]:
-        await self._suffer(Call.ALLOCATE)
-        with _as_grpc_errors():
-            return [await self._allocate(device_ids) for device_ids in requests]
-
-    async def _allocate(self, device_ids: Sequence[str]) -> ContainerAllocateResponse:
-        cards: set[Card] = set()
-        for start in range(0, len(device_ids), _AT_ONCE):
-            some = device_ids[start : start + _AT_ONCE]
-            cards.update(self._resource.cards_of(some, self._out_of_order))
-            await anyio.lowlevel.checkpoint()
-        if not self._resource.has_slots:
-            return ContainerAllocateResponse()
-        in_order = sorted(cards, key=lambda card: card.index)
-        visible = ",".join(card.visible_as for card in in_order)
-        return ContainerAllocateResponse(
-            envs=dict.fromkeys(self._resource.vendor.visible_devices, visible)
-        )
-
-
-@contextmanager
-def _as_grpc_errors() -> Iterator[None]:
-    try:
-        yield
-    except (UnhealthyDevice, NotAssigned) as error:
-        raise GRPCError(Status.FAILED_PRECONDITION, str(error)) from error
-    except DeviceError as error:
-        raise GRPCError(Status.INVALID_ARGUMENT, str(error)) from error

@@ -1,0 +1,112 @@
+"""The kubelet's Allocate: what each container gets, written down in the state and in the log."""
+
+import logging
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Protocol
+
+import anyio.lowlevel
+from grpclib.exceptions import GRPCError
+
+from hami_mock.node.cards import Card
+from hami_mock.node.fault import Call
+from hami_mock.node.resources import Resource
+from hami_mock.node.state import NodeState
+from hami_mock.views.deviceplugin.counters import ResourceCounters
+from hami_mock.views.deviceplugin.refusal import apply_call_faults, as_grpc_errors
+
+_AT_ONCE = 8192
+"""A pod may take 80,000 units; the event loop gets a turn after each so many."""
+_LONGEST = 400
+"""The room that cards, an answer or an error have in a line of the log."""
+
+_log = logging.getLogger(__name__)
+
+Requests = Sequence[Sequence[str]]
+"""The device IDs that each container shall get."""
+Variables = Mapping[str, str]
+"""A container's environment."""
+
+
+class Assigner(Protocol):
+    """Somebody else who decides which cards a container gets, whatever slots the kubelet chose."""
+
+    def handles(self, resource: Resource) -> bool:
+        """Tell whether that is so for a resource."""
+
+    async def assign(self, resource: Resource, requests: Requests) -> list[dict[str, str]]:
+        """Return the variables of each container request. Raises DeviceError."""
+
+    async def refuse(self, resource: Resource, requests: Requests, reason: str) -> None:
+        """Hear that the kubelet gets an error in place of devices."""
+
+
+class Allocation:
+    """One call for a resource, as it is now."""
+
+    def __init__(self, resource: Resource, state: NodeState, assigner: Assigner | None) -> None:
+        self._resource = resource
+        self._state = state
+        self._assigner = assigner if assigner and assigner.handles(resource) else None
+
+    async def run(self, requests: Requests, counters: ResourceCounters) -> list[Variables]:
+        """Return each container's variables. Raises GRPCError if it can't have its devices."""
+        started = time.perf_counter()
+        name, count = self._resource.name, sum(map(len, requests))
+        try:
+            cards = await self._check(requests)
+            answers = await self._assign(requests) if self._assigner else self._name(cards)
+        except GRPCError as error:
+            counters.allocation_errors += 1
+            reason = _short(error.message or error.status.name)
+            _log.warning("Allocate %s: %d devices: refused: %s", name, count, reason)
+            raise
+        for device_ids in requests:
+            self._state.holders.give(name, device_ids)
+        counters.allocations += 1
+        counters.allocated_devices += count
+        counters.allocation_seconds.observe(time.perf_counter() - started)
+        if _log.isEnabledFor(logging.DEBUG):
+            _log.debug("Allocate %s: %d devices%s", name, count, self._told(cards, answers))
+        return answers
+
+    async def _check(self, requests: Requests) -> list[Sequence[Card]]:
+        """Return the cards that the kubelet has chosen for each container."""
+        try:
+            await apply_call_faults(self._state, self._resource.name, Call.ALLOCATE)
+            with as_grpc_errors():
+                return [await self._cards(device_ids) for device_ids in requests]
+        except GRPCError as error:
+            if self._assigner is not None:
+                reason = error.message or error.status.name
+                await self._assigner.refuse(self._resource, requests, reason)
+            raise
+
+    async def _cards(self, device_ids: Sequence[str]) -> list[Card]:
+        cards: set[Card] = set()
+        for start in range(0, len(device_ids), _AT_ONCE):
+            some = device_ids[start : start + _AT_ONCE]
+            cards.update(self._resource.cards_of(some, self._state.unhealthy | self._state.lost))
+            await anyio.lowlevel.checkpoint()
+        return sorted(cards, key=lambda card: card.index)
+
+    async def _assign(self, requests: Requests) -> list[Variables]:
+        assert self._assigner is not None
+        with as_grpc_errors():
+            return [*await self._assigner.assign(self._resource, requests)]
+
+    def _name(self, cards: Iterable[Collection[Card]]) -> list[Variables]:
+        """Return slots as the names of their cards; there is nothing to say of units."""
+        names = self._resource.vendor.visible_devices if self._resource.has_slots else ()
+        return [dict.fromkeys(names, ",".join(card.visible_as for card in of)) for of in cards]
+
+    def _told(self, cards: Iterable[Iterable[Card]], answers: Iterable[Variables]) -> str:
+        # Which cards HAMi means, its variables say; the kubelet's slots are any.
+        names = [] if self._assigner else [*dict.fromkeys(c.name for of in cards for c in of)]
+        where = f" on {', '.join(names)}" if names else ""
+        told = (" ".join(f"{key}={value}" for key, value in one.items()) for one in answers)
+        return _short(where) + _short(": " + ("; ".join(filter(None, told)) or "no variables"))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
