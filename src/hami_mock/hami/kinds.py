@@ -1,8 +1,11 @@
-"""In which ways vendors differ in HAMi's formats; light to load, for every vendor says so."""
+"""In which ways vendors differ in HAMi's formats; light to load, for every vendor says so.
 
-from dataclasses import dataclass
+Named tuples, here and in `vendors`: a dataclass takes six times as long to make.
+"""
+
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class Encoding(StrEnum):
@@ -25,8 +28,7 @@ class ReportStyle(StrEnum):
         return now.strftime(self.value)
 
 
-@dataclass(frozen=True)
-class Lock:
+class Lock(NamedTuple):
     """A lock on a node: the annotation that it is, and after which time it is void."""
 
     annotation: str

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from hami_mock.settings.config_file import read_text
-from hami_mock.settings.hami_config.device_config import Configured, DeviceConfig, key_of, parse
+from hami_mock.settings.hami_config.device_config import Configured, DeviceConfig, parse
 from hami_mock.settings.layers import Entry, Layer
 from hami_mock.vendors import VENDORS, Role, Vendor
 from hami_mock.vendors.catalog import Model
@@ -34,14 +34,13 @@ class DeviceFile:
         return entries
 
     def _names(self, vendor: Vendor, found: Configured) -> Iterator[tuple[str, Entry]]:
-        names, keys = found.hami.resources, vendor.config
+        names = found.hami.resources
         for offer in vendor.offers:
             if name := names.of(offer.role):
-                key = key_of(keys, offer.role)
-                yield offer.flag, Entry(name, f"{self.path}: {found.place}.{key}")
+                yield offer.flag, Entry(name, f"{self.path}: {found.place}.{offer.config_key}")
             if offer.role is Role.MEMORY and names.memory_unit != offer.memory_unit:
                 factor = names.memory_unit // offer.memory_unit
-                where = f"{self.path}: {found.place}.{keys.factor}"
+                where = f"{self.path}: {found.place}.{vendor.config.factor}"
                 yield f"{vendor.prefix}-memory-factor", Entry(factor, where)
 
 

@@ -1,8 +1,8 @@
 """AMD."""
 
 from hami_mock.hami.kinds import HAMI_LOCK, Encoding
-from hami_mock.vendors.scheduling import ConfigKeys, NodeAnnotations, Scheduling, pod_annotations
-from hami_mock.vendors.vendor import Offer, Role, Vendor, core_offer, memory_offer
+from hami_mock.vendors.scheduling import ConfigSection, NodeAnnotations, Scheduling, pod_annotations
+from hami_mock.vendors.vendor import Vendor, core_offer, memory_offer, slot_offer
 
 AMD = Vendor(
     maker="amd",
@@ -13,7 +13,7 @@ AMD = Vendor(
     words=("AMD",),
     visible_devices=("ROCR_VISIBLE_DEVICES",),
     offers=(
-        Offer(Role.SLOTS, "amd.com/gpu", "amd-resource-name"),
+        slot_offer("amd", "amd.com/gpu"),
         memory_offer("amd", "amd.com/gpumem", "O"),
         core_offer("amd", "amd.com/gpucores", "P"),
     ),
@@ -26,5 +26,5 @@ AMD = Vendor(
         registers_cores=True,
         variables=(("HIP_DEVICE_MEMORY_LIMIT", "{memory}m"),),
     ),
-    config=ConfigKeys("amd", memory="resourceMemoryName", cores="resourceCoreName"),
+    config=ConfigSection("amd"),
 )

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 from hami_mock.hami.kinds import HAMI_CORE, HAMI_LOCK, Encoding, ReportStyle
 from hami_mock.kubelet.unit_ids import LEAD
 from hami_mock.vendors.scheduling import (
-    CardFacts,
-    ConfigKeys,
+    ConfigSection,
     NodeAnnotations,
     Scheduling,
     pod_annotations,
@@ -17,6 +16,7 @@ from hami_mock.vendors.vendor import CountRule, Identity, Offer, Role, Vendor
 if TYPE_CHECKING:
     from hami_mock.kit.config_section import Section
     from hami_mock.vendors.handout import Container, Given
+    from hami_mock.vendors.scheduling import CardFacts
 
 _SOFT_SLICING = "hami-vnpu-core"
 _POD_MODE = "huawei.com/vnpu-mode"
@@ -40,7 +40,7 @@ def _network(word: str, index: int, _product: str) -> Mapping[str, Any]:
     return {"NetworkID": int(index >= 4 and word != "Ascend910C")}
 
 
-def _soft_slicing(_cards: Sequence[CardFacts], mode: str) -> Mapping[str, str]:
+def _soft_slicing(_cards: "Sequence[CardFacts]", mode: str) -> Mapping[str, str]:
     return {_SOFT_SLICING: str(mode == HAMI_CORE).lower()}
 
 
@@ -107,14 +107,22 @@ ASCEND = Vendor(
             # HAMi's mock names Ascend's memory so; its manifests must keep working.
             flag_aliases=("mlu-resource-memory-name",),
             hami_name="huawei.com/{chip}-memory",
+            config_key="resourceMemoryName",
         ),
-        Offer(Role.SLOTS, "", "ascend-resource-name", hami_name="huawei.com/{chip}"),
+        Offer(
+            Role.SLOTS,
+            "",
+            "ascend-resource-name",
+            hami_name="huawei.com/{chip}",
+            config_key="resourceName",
+        ),
         Offer(
             Role.CORES,
             "",
             "ascend-resource-core-name",
             heads=f"{LEAD}D",
             hami_name="huawei.com/{chip}-core",
+            config_key="resourceCoreName",
         ),
     ),
     counted=CountRule("huawei.com/Ascend910", Role.MEMORY, 10, 65536),
@@ -135,11 +143,8 @@ ASCEND = Vendor(
         beside=_soft_slicing,
         hand_out=_hand_out,
     ),
-    config=ConfigKeys(
+    config=ConfigSection(
         "vnpus",
-        count="resourceName",
-        memory="resourceMemoryName",
-        cores="resourceCoreName",
         factor="memoryFactor",
         chips=_chips,
         slots=_slots,

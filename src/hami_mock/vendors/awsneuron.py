@@ -1,7 +1,7 @@
 """AWS Neuron."""
 
-from hami_mock.vendors.scheduling import ConfigKeys, PodAnnotations, Scheduling
-from hami_mock.vendors.vendor import Offer, Role, Vendor, core_offer
+from hami_mock.vendors.scheduling import ConfigSection, PodAnnotations, Scheduling
+from hami_mock.vendors.vendor import Vendor, core_offer, slot_offer
 
 AWS_NEURON = Vendor(
     maker="awsneuron",
@@ -12,10 +12,10 @@ AWS_NEURON = Vendor(
     split=1,
     is_whole=True,
     offers=(
-        Offer(Role.SLOTS, "aws.amazon.com/neuron", "awsneuron-resource-name"),
+        slot_offer("awsneuron", "aws.amazon.com/neuron"),
         # The scheduler divides a node's cores by its cards: 2 on Inferentia2, 4 on the first.
         core_offer("awsneuron", "aws.amazon.com/neuroncore", "N", per_card=None),
     ),
     hami=Scheduling(pods=PodAnnotations("hami.io/aws-neuron-devices-allocated")),
-    config=ConfigKeys("awsneuron", cores="resourceCoreName"),
+    config=ConfigSection("awsneuron"),
 )

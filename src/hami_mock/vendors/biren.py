@@ -1,8 +1,8 @@
 """Biren."""
 
 from hami_mock.hami.kinds import HAMI_LOCK, Encoding, ReportStyle
-from hami_mock.vendors.scheduling import ConfigKeys, NodeAnnotations, Scheduling, pod_annotations
-from hami_mock.vendors.vendor import Offer, Role, Vendor
+from hami_mock.vendors.scheduling import ConfigSection, NodeAnnotations, Scheduling, pod_annotations
+from hami_mock.vendors.vendor import Vendor, slot_offer
 
 BIREN = Vendor(
     maker="biren",
@@ -12,7 +12,7 @@ BIREN = Vendor(
     words=("Biren",),
     visible_devices=("BR_PHY_CARDS",),
     split=1,
-    offers=(Offer(Role.SLOTS, "birentech.com/gpu", "biren-resource-name"),),
+    offers=(slot_offer("biren", "birentech.com/gpu"),),
     hami=Scheduling(
         node=NodeAnnotations(
             "hami.io/node-biren-register",
@@ -24,5 +24,5 @@ BIREN = Vendor(
         lock=HAMI_LOCK,
         has_model_as_type=True,
     ),
-    config=ConfigKeys("biren"),
+    config=ConfigSection("biren"),
 )

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 from hami_mock.hami.kinds import Lock
 from hami_mock.kubelet.unit_ids import LEAD
-from hami_mock.vendors.scheduling import ConfigKeys, Scheduling, pod_annotations
-from hami_mock.vendors.vendor import CountRule, Identity, Offer, Role, Vendor
+from hami_mock.vendors.scheduling import ConfigSection, Scheduling, pod_annotations
+from hami_mock.vendors.vendor import CountRule, Identity, Offer, Role, Vendor, slot_offer
 
 CAMBRICON = Vendor(
     maker="cambricon",
@@ -18,7 +18,7 @@ CAMBRICON = Vendor(
     identity=Identity.INDEX,
     cards=2,
     offers=(
-        Offer(Role.SLOTS, "cambricon.com/vmlu", "mlu-resource-name"),
+        slot_offer("mlu", "cambricon.com/vmlu"),
         Offer(
             Role.MEMORY,
             "",
@@ -27,6 +27,7 @@ CAMBRICON = Vendor(
             heads=f"{LEAD}A",
             hami_name="cambricon.com/mlu.smlu.vmemory",
             memory_unit=256,
+            config_key="resourceMemoryName",
         ),
         Offer(
             Role.CORES,
@@ -34,6 +35,7 @@ CAMBRICON = Vendor(
             "mlu-core-name",
             heads=f"{LEAD}B",
             hami_name="cambricon.com/mlu.smlu.vcore",
+            config_key="resourceCoreName",
         ),
     ),
     counted=CountRule("cambricon.com/real-mlu-counts", Role.SLOTS, 1, 10),
@@ -45,5 +47,5 @@ CAMBRICON = Vendor(
         ),
         lock=Lock("cambricon.com/dsmlu.lock", timedelta(minutes=2)),
     ),
-    config=ConfigKeys("cambricon", memory="resourceMemoryName", cores="resourceCoreName"),
+    config=ConfigSection("cambricon"),
 )

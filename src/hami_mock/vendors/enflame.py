@@ -1,13 +1,13 @@
 """Enflame: cards in slices (DRS), and whole ones."""
 
 from hami_mock.vendors.scheduling import (
-    ConfigKeys,
+    ConfigSection,
     NodeAnnotations,
     PodAnnotations,
     Scheduling,
     pod_annotations,
 )
-from hami_mock.vendors.vendor import Offer, Role, Vendor, core_offer, memory_offer
+from hami_mock.vendors.vendor import Vendor, core_offer, memory_offer, slot_offer
 
 ENFLAME = Vendor(
     maker="enflame",
@@ -16,28 +16,22 @@ ENFLAME = Vendor(
     uuid_format="{uuid}",
     words=("Enflame",),
     offers=(
-        Offer(Role.SLOTS, "enflame.com/drs-gcu", "enflame-resource-name"),
+        slot_offer("enflame", "enflame.com/drs-gcu", key="resourceNameDRSGCU"),
         # In GiB; but a number far above what a card has is taken for MiB.
-        memory_offer("enflame", "enflame.com/gcu-memory", "I", unit=1024),
-        core_offer("enflame", "enflame.com/gcu-core", "J"),
+        memory_offer("enflame", "enflame.com/gcu-memory", "I", 1024, key="resourceNameGCUMemory"),
+        core_offer("enflame", "enflame.com/gcu-core", "J", key="resourceNameGCUCore"),
     ),
     hami=Scheduling(
         # Not cards, but slices and profiles: none of the encodings.
         node=NodeAnnotations("enflame.com/gcu-drs-capacity"),
         pods=PodAnnotations("hami.io/enflame-vgpu-devices-allocated"),
     ),
-    config=ConfigKeys(
-        "enflame",
-        "resourceNameDRSGCU",
-        memory="resourceNameGCUMemory",
-        cores="resourceNameGCUCore",
-    ),
+    config=ConfigSection("enflame"),
 )
 
 ENFLAME_GCU = ENFLAME.whole(
     "gcu",
     "GCU",
-    "enflame.com/gcu",
+    slot_offer("enflame-gcu", "enflame.com/gcu", key="resourceNameGCU"),
     Scheduling(pods=pod_annotations("enflame-gcu")),
-    ConfigKeys("enflame", "resourceNameGCU"),
 )

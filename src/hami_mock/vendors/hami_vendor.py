@@ -1,7 +1,7 @@
 """A vendor's cards as HAMi's scheduler knows them: each chip of Ascend and Iluvatar is one."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -71,7 +71,7 @@ class HamiVendor:
         register, handshake = (
             name.format(word=self.word) for name in (names.register, names.handshake)
         )
-        return replace(names, register=register, handshake=handshake)
+        return names._replace(register=register, handshake=handshake)
 
     @cached_property
     def pods(self) -> PodAnnotations:
@@ -80,7 +80,7 @@ class HamiVendor:
         allocated, to_allocate = (
             name.format(word=self.word) for name in (names.allocated, names.to_allocate)
         )
-        return replace(names, allocated=allocated, to_allocate=to_allocate)
+        return names._replace(allocated=allocated, to_allocate=to_allocate)
 
     def device_type(self, product: str) -> str:
         """Return the type that a card is registered with; the scheduler looks for its word."""

@@ -1,8 +1,8 @@
 """Hygon. Its plugin mounts files instead of setting variables."""
 
 from hami_mock.hami.kinds import HAMI_LOCK, Encoding, ReportStyle
-from hami_mock.vendors.scheduling import ConfigKeys, NodeAnnotations, Scheduling, pod_annotations
-from hami_mock.vendors.vendor import Offer, Role, Vendor, core_offer, memory_offer
+from hami_mock.vendors.scheduling import ConfigSection, NodeAnnotations, Scheduling, pod_annotations
+from hami_mock.vendors.vendor import Vendor, core_offer, memory_offer, slot_offer
 
 HYGON = Vendor(
     maker="hygon",
@@ -12,7 +12,7 @@ HYGON = Vendor(
     words=("DCU",),
     split=4,
     offers=(
-        Offer(Role.SLOTS, "hygon.com/dcunum", "hygon-resource-name"),
+        slot_offer("hygon", "hygon.com/dcunum"),
         memory_offer("hygon", "hygon.com/dcumem", "E"),
         core_offer("hygon", "hygon.com/dcucores", "F"),
     ),
@@ -27,7 +27,5 @@ HYGON = Vendor(
         lock=HAMI_LOCK,
         has_model_as_type=True,
     ),
-    config=ConfigKeys(
-        "hygon", memory="resourceMemoryName", cores="resourceCoreName", factor="memoryFactor"
-    ),
+    config=ConfigSection("hygon", factor="memoryFactor"),
 )

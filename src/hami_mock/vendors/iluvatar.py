@@ -2,7 +2,7 @@
 
 from hami_mock.hami.kinds import HAMI_LOCK, Encoding, ReportStyle
 from hami_mock.kubelet.unit_ids import LEAD
-from hami_mock.vendors.scheduling import ConfigKeys, NodeAnnotations, Scheduling, pod_annotations
+from hami_mock.vendors.scheduling import ConfigSection, NodeAnnotations, Scheduling, pod_annotations
 from hami_mock.vendors.vendor import CountRule, Offer, Role, Vendor
 
 ILUVATAR = Vendor(
@@ -19,6 +19,7 @@ ILUVATAR = Vendor(
             "iluvatar.ai/vgpu",
             "iluvatar-resource-name",
             hami_name="iluvatar.ai/{chip}-vgpu",
+            config_key="resourceCountName",
         ),
         Offer(
             Role.CORES,
@@ -26,6 +27,7 @@ ILUVATAR = Vendor(
             "iluvatar-core-name",
             heads="^",
             hami_name="iluvatar.ai/{chip}.vCore",
+            config_key="resourceCoreName",
         ),
         Offer(
             Role.MEMORY,
@@ -34,6 +36,7 @@ ILUVATAR = Vendor(
             heads=f"{LEAD}C",
             hami_name="iluvatar.ai/{chip}.vMem",
             memory_unit=256,
+            config_key="resourceMemoryName",
         ),
     ),
     counted=CountRule(Role.CORES, Role.SLOTS, 10, 1),
@@ -48,10 +51,5 @@ ILUVATAR = Vendor(
         lock=HAMI_LOCK,
         switch="--enable-iluvatar",
     ),
-    config=ConfigKeys(
-        "iluvatars",
-        memory="resourceMemoryName",
-        cores="resourceCoreName",
-        chips=lambda root: root.sections("iluvatars"),
-    ),
+    config=ConfigSection("iluvatars", chips=lambda root: root.sections("iluvatars")),
 )

@@ -2,13 +2,13 @@
 
 from hami_mock.hami.kinds import HAMI_LOCK, Encoding, ReportStyle
 from hami_mock.vendors.scheduling import (
-    ConfigKeys,
+    ConfigSection,
     NodeAnnotations,
     PodAnnotations,
     Scheduling,
     pod_annotations,
 )
-from hami_mock.vendors.vendor import Offer, Role, Vendor, memory_offer
+from hami_mock.vendors.vendor import Vendor, memory_offer, slot_offer
 
 KUNLUN = Vendor(
     maker="kunlun",
@@ -17,8 +17,8 @@ KUNLUN = Vendor(
     uuid_format="{uuid}",
     words=("XPU",),
     offers=(
-        Offer(Role.SLOTS, "kunlunxin.com/vxpu", "kunlun-resource-name"),
-        memory_offer("kunlun", "kunlunxin.com/vxpu-memory", "M"),
+        slot_offer("kunlun", "kunlunxin.com/vxpu", key="resourceVCountName"),
+        memory_offer("kunlun", "kunlunxin.com/vxpu-memory", "M", key="resourceVMemoryName"),
     ),
     hami=Scheduling(
         node=NodeAnnotations(
@@ -30,15 +30,12 @@ KUNLUN = Vendor(
         pods=pod_annotations("xpu"),
         lock=HAMI_LOCK,
     ),
-    config=ConfigKeys(
-        "kunlun", "resourceVCountName", memory="resourceVMemoryName", cores="resourceVCoreName"
-    ),
+    config=ConfigSection("kunlun"),
 )
 
 KUNLUN_XPU = KUNLUN.whole(
     "xpu",
     "kunlun",
-    "kunlunxin.com/xpu",
+    slot_offer("kunlun-xpu", "kunlunxin.com/xpu"),
     Scheduling(pods=PodAnnotations("hami.io/kunlun-allocated")),
-    ConfigKeys("kunlun"),
 )

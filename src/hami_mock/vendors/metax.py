@@ -1,8 +1,8 @@
 """MetaX: sliced cards, and whole ones. No variables are known: its plugins are images only."""
 
 from hami_mock.hami.kinds import HAMI_LOCK, Encoding
-from hami_mock.vendors.scheduling import ConfigKeys, NodeAnnotations, Scheduling, pod_annotations
-from hami_mock.vendors.vendor import Offer, Role, Vendor, core_offer, memory_offer
+from hami_mock.vendors.scheduling import ConfigSection, NodeAnnotations, Scheduling, pod_annotations
+from hami_mock.vendors.vendor import Vendor, core_offer, memory_offer, slot_offer
 
 METAX = Vendor(
     maker="metax",
@@ -11,9 +11,9 @@ METAX = Vendor(
     uuid_format="GPU-{uuid}",
     words=("Metax-SGPU",),
     offers=(
-        Offer(Role.SLOTS, "metax-tech.com/sgpu", "metax-resource-name"),
-        memory_offer("metax", "metax-tech.com/vmemory", "G", unit=1024),
-        core_offer("metax", "metax-tech.com/vcore", "H"),
+        slot_offer("metax", "metax-tech.com/sgpu", key="resourceVCountName"),
+        memory_offer("metax", "metax-tech.com/vmemory", "G", 1024, key="resourceVMemoryName"),
+        core_offer("metax", "metax-tech.com/vcore", "H", key="resourceVCoreName"),
     ),
     hami=Scheduling(
         node=NodeAnnotations("metax-tech.com/node-gpu-devices", Encoding.METAX),
@@ -22,15 +22,12 @@ METAX = Vendor(
         # All types are called the same; the model has another place.
         custom=lambda _word, _index, product: {"Model": product},
     ),
-    config=ConfigKeys(
-        "metax", "resourceVCountName", memory="resourceVMemoryName", cores="resourceVCoreName"
-    ),
+    config=ConfigSection("metax"),
 )
 
 METAX_GPU = METAX.whole(
     "gpu",
     "Metax-GPU",
-    "metax-tech.com/gpu",
+    slot_offer("metax-gpu", "metax-tech.com/gpu"),
     Scheduling(pods=pod_annotations("metax-gpu")),
-    ConfigKeys("metax"),
 )

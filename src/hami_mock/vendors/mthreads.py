@@ -1,7 +1,7 @@
 """Moore Threads. No variables are known: its plugin is an image only."""
 
-from hami_mock.vendors.scheduling import ConfigKeys, PodAnnotations, Scheduling
-from hami_mock.vendors.vendor import Offer, Role, Vendor, core_offer, memory_offer
+from hami_mock.vendors.scheduling import ConfigSection, PodAnnotations, Scheduling
+from hami_mock.vendors.vendor import Vendor, core_offer, memory_offer, slot_offer
 
 MTHREADS = Vendor(
     maker="mthreads",
@@ -11,10 +11,10 @@ MTHREADS = Vendor(
     words=("Mthreads",),
     split=100,
     offers=(
-        Offer(Role.SLOTS, "mthreads.com/vgpu", "mthreads-resource-name"),
+        slot_offer("mthreads", "mthreads.com/vgpu"),
         memory_offer("mthreads", "mthreads.com/sgpu-memory", "K", unit=512),
         core_offer("mthreads", "mthreads.com/sgpu-core", "L", per_card=16),
     ),
     hami=Scheduling(pods=PodAnnotations("hami.io/mthreads-vgpu-devices-allocated")),
-    config=ConfigKeys("mthreads", memory="resourceMemoryName", cores="resourceCoreName"),
+    config=ConfigSection("mthreads"),
 )

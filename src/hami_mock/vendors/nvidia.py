@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 from hami_mock.hami.kinds import HAMI_CORE, HAMI_LOCK, MIG, Encoding
 from hami_mock.vendors.scheduling import (
-    CardFacts,
-    ConfigKeys,
+    ConfigSection,
     NodeAnnotations,
     Scheduling,
     pod_annotations,
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from hami_mock.kit.config_section import Section
     from hami_mock.vendors.catalog import Model
     from hami_mock.vendors.handout import Container, Given
+    from hami_mock.vendors.scheduling import CardFacts
 
 _SCORES = "hami.io/node-nvidia-score"
 
@@ -25,7 +25,7 @@ _SCORES = "hami.io/node-nvidia-score"
 _NVLINKS = {"pascal": 1, "volta": 2, "turing": 2, "ampere": 12, "hopper": 18, "blackwell": 18}
 
 
-def _scores(cards: Sequence[CardFacts], _mode: str) -> Mapping[str, str]:
+def _scores(cards: "Sequence[CardFacts]", _mode: str) -> Mapping[str, str]:
     from hami_mock.hami import scores
 
     places = (
@@ -72,17 +72,28 @@ NVIDIA = Vendor(
     modes=(HAMI_CORE, MIG),
     has_xids=True,
     offers=(
-        Offer(Role.SLOTS, "nvidia.com/gpu", "resource-name"),
-        Offer(Role.CORES, "nvidia.com/gpucores", "resource-cores", heads="@"),
+        Offer(Role.SLOTS, "nvidia.com/gpu", "resource-name", config_key="resourceCountName"),
+        Offer(
+            Role.CORES,
+            "nvidia.com/gpucores",
+            "resource-cores",
+            heads="@",
+            config_key="resourceCoreName",
+        ),
         Offer(
             Role.MEMORY,
             "nvidia.com/gpumem",
             "resource-mem",
             # There may be 262,144 IDs of three characters: 34 heads x 89 x 89 are 269,314.
             heads="0123456789ABCDEFGHIJKLMNOPQRSTUVWX",
+            config_key="resourceMemoryName",
         ),
         Offer(
-            Role.PERCENTAGE, "nvidia.com/gpumem-percentage", "resource-mem-percentage", heads="%"
+            Role.PERCENTAGE,
+            "nvidia.com/gpumem-percentage",
+            "resource-mem-percentage",
+            heads="%",
+            config_key="resourceMemoryPercentageName",
         ),
     ),
     hami=Scheduling(
@@ -106,13 +117,10 @@ NVIDIA = Vendor(
         profiles=_profiles,
         hand_out=_hand_out,
     ),
-    config=ConfigKeys(
+    config=ConfigSection(
         "nvidia",
-        memory="resourceMemoryName",
-        cores="resourceCoreName",
-        percentage="resourceMemoryPercentageName",
         factor="memoryFactor",
-        more_sections=("nodeconfig",),
+        more=("nodeconfig",),
         options=_options,
     ),
 )

@@ -4,8 +4,7 @@ Every agent loads this, so it is light: what takes long to load is only named he
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from hami_mock.hami.kinds import Encoding, Lock, ReportStyle
 
@@ -15,22 +14,20 @@ if TYPE_CHECKING:
     from hami_mock.vendors.catalog import Model
     from hami_mock.vendors.handout import Claims, Container, Given
 
+    class CardFacts(Protocol):
+        """What a vendor may want to know of one of its cards."""
 
-class CardFacts(Protocol):
-    """What a vendor may want to know of one of its cards."""
-
-    @property
-    def uuid(self) -> str: ...  # noqa: D102
-    @property
-    def model(self) -> "Model": ...  # noqa: D102
-    @property
-    def numa(self) -> int | None: ...  # noqa: D102
-    @property
-    def link(self) -> str | None: ...  # noqa: D102
+        @property
+        def uuid(self) -> str: ...  # noqa: D102
+        @property
+        def model(self) -> "Model": ...  # noqa: D102
+        @property
+        def numa(self) -> int | None: ...  # noqa: D102
+        @property
+        def link(self) -> str | None: ...  # noqa: D102
 
 
-@dataclass(frozen=True)
-class NodeAnnotations:
+class NodeAnnotations(NamedTuple):
     """Where a node's cards stand, and how; none: the scheduler reckons them from its capacity.
 
     `report` is how the node side answers the handshake; none: it doesn't, allocatable devices do.
@@ -42,8 +39,7 @@ class NodeAnnotations:
     report: ReportStyle | None = None
 
 
-@dataclass(frozen=True)
-class PodAnnotations:
+class PodAnnotations(NamedTuple):
     """Where a pod's devices stand; no `to_allocate`: the vendor's plugin reads something else.
 
     `assigned` are those that become "true", where they are there, once the pod has its devices.
@@ -60,8 +56,7 @@ def pod_annotations(name: str, assigned: tuple[str, ...] = ()) -> PodAnnotations
     return PodAnnotations(f"{prefix}-allocated", f"{prefix}-to-allocate", assigned)
 
 
-@dataclass(frozen=True, eq=False)
-class Scheduling:
+class Scheduling(NamedTuple):
     """What HAMi's scheduler reads and writes. {word} in an annotation's name is its word.
 
     - lock: of the node, from the scheduler's bind until the plugin has allocated
@@ -96,30 +91,25 @@ class Scheduling:
     variables: tuple[tuple[str, str], ...] = ()
     when_oversubscribed: tuple[tuple[str, str], ...] = ()
     custom: Callable[[str, int, str], Mapping[str, Any]] = lambda *_: {}
-    beside: Callable[[Sequence[CardFacts], str], Mapping[str, str]] = lambda *_: {}
+    beside: "Callable[[Sequence[CardFacts], str], Mapping[str, str]]" = lambda *_: {}
     profiles: Callable[["Model"], "tuple[MigProfile, ...]"] = lambda _: ()
     claims: "Callable[[], Claims] | None" = None
     hand_out: "Callable[[Container], Given] | None" = None
 
 
-@dataclass(frozen=True, eq=False)
-class ConfigKeys:
-    """Where HAMi's device configuration has a vendor's names: a section, and its keys; "" for none.
+class ConfigSection(NamedTuple):
+    """Where HAMi's device configuration speaks of a vendor; each offer has its key in there.
 
-    - more_sections: what else `options` reads
     - factor: the key of the factor for the memory unit
+    - more: other sections that `options` reads
     - chips: the sections of single chips, each with its commonWord, where there are such
     - slots: what such a section comes to in slots
     - options: what the file says of our options for the vendor on a node: value and key of each
     """
 
-    section: str
-    count: str = "resourceCountName"
-    memory: str = ""
-    cores: str = ""
-    percentage: str = ""
+    name: str
     factor: str = ""
-    more_sections: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()
     chips: "Callable[[Section], list[Section]] | None" = None
     slots: "Callable[[Section], int] | None" = None
     options: "Callable[[Section, str], Mapping[str, tuple[object, str]]] | None" = None

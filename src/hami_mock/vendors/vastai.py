@@ -1,8 +1,8 @@
 """Vastai. No variables are known: its plugin is an image only."""
 
 from hami_mock.hami.kinds import HAMI_LOCK, Encoding, ReportStyle
-from hami_mock.vendors.scheduling import ConfigKeys, NodeAnnotations, Scheduling, pod_annotations
-from hami_mock.vendors.vendor import Offer, Role, Vendor
+from hami_mock.vendors.scheduling import ConfigSection, NodeAnnotations, Scheduling, pod_annotations
+from hami_mock.vendors.vendor import Vendor, slot_offer
 
 VASTAI = Vendor(
     maker="vastai",
@@ -10,7 +10,7 @@ VASTAI = Vendor(
     model="VA16",
     uuid_format="{uuid}",
     words=("Vastai",),
-    offers=(Offer(Role.SLOTS, "vastaitech.com/va", "vastai-resource-name"),),
+    offers=(slot_offer("vastai", "vastaitech.com/va"),),
     hami=Scheduling(
         node=NodeAnnotations(
             "hami.io/node-va-register",
@@ -21,5 +21,5 @@ VASTAI = Vendor(
         pods=pod_annotations("Vastai"),
         lock=HAMI_LOCK,
     ),
-    config=ConfigKeys("vastai"),
+    config=ConfigSection("vastai"),
 )

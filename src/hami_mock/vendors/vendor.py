@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from hami_mock.kubelet.unit_ids import LEAD
-from hami_mock.vendors.scheduling import ConfigKeys, Scheduling
+from hami_mock.vendors.scheduling import ConfigSection, Scheduling
 
 if TYPE_CHECKING:
     # What HAMi's scheduler knows takes long to load, and few agents need it.
@@ -30,8 +30,7 @@ class Identity(StrEnum):
     INDEX = "index"
 
 
-@dataclass(frozen=True, eq=False)
-class Offer:
+class Offer(NamedTuple):
     """One resource that a vendor's cards offer.
 
     - name: what it is called unless the user says otherwise; "" for one that is registered only
@@ -42,6 +41,7 @@ class Offer:
     - hami_name: what HAMi 2.10 calls it, where that differs; {chip} is HAMi's word for the chip
     - memory_unit: MiB that one device stands for, before the user's factor
     - per_card: devices that all cores of a card are (100: percent); None: as many as it has cores
+    - config_key: the key that names it in HAMi's device configuration
     """
 
     role: Role
@@ -52,6 +52,7 @@ class Offer:
     hami_name: str = ""
     memory_unit: int = 1
     per_card: int | None = 100
+    config_key: str = ""
 
     @property
     def hami(self) -> bool:
@@ -63,20 +64,28 @@ class Offer:
         return (self.hami_name or self.name).format(chip=chip)
 
 
-def memory_offer(maker: str, name: str, head: str, unit: int = 1) -> Offer:
-    """Return the memory of a vendor whose flags have the usual names."""
+def slot_offer(maker: str, name: str, key: str = "resourceCountName") -> Offer:
+    """Return the slots of a vendor whose flag has the usual name."""
+    return Offer(Role.SLOTS, name, f"{maker}-resource-name", config_key=key)
+
+
+def memory_offer(
+    maker: str, name: str, head: str, unit: int = 1, key: str = "resourceMemoryName"
+) -> Offer:
+    """Return the memory of a vendor whose flag has the usual name."""
     flag = f"{maker}-resource-memory-name"
-    return Offer(Role.MEMORY, name, flag, heads=LEAD + head, memory_unit=unit)
+    return Offer(Role.MEMORY, name, flag, LEAD + head, memory_unit=unit, config_key=key)
 
 
-def core_offer(maker: str, name: str, head: str, per_card: int | None = 100) -> Offer:
-    """Return the cores of a vendor whose flags have the usual names."""
+def core_offer(
+    maker: str, name: str, head: str, per_card: int | None = 100, key: str = "resourceCoreName"
+) -> Offer:
+    """Return the cores of a vendor whose flag has the usual name."""
     flag = f"{maker}-resource-core-name"
-    return Offer(Role.CORES, name, flag, heads=LEAD + head, per_card=per_card)
+    return Offer(Role.CORES, name, flag, LEAD + head, per_card=per_card, config_key=key)
 
 
-@dataclass(frozen=True, eq=False)
-class CountRule:
+class CountRule(NamedTuple):
     """How HAMi's mock makes a resource of what the vendor's own plugin registers.
 
     There are allocatable // divisor x amount devices of it. `source` is the resource of that
@@ -89,7 +98,7 @@ class CountRule:
     amount: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Vendor:
     """A maker's cards, as one of its device plugins gives them out.
 
@@ -115,7 +124,7 @@ class Vendor:
     words: tuple[str, ...]
     offers: tuple[Offer, ...]
     hami: Scheduling
-    config: ConfigKeys
+    config: ConfigSection
     product: str = ""
     flag_prefix: str = ""
     visible_devices: tuple[str, ...] = ()
@@ -157,9 +166,7 @@ class Vendor:
         """Tell whether any resource of this vendor counts that."""
         return self.offer(role) is not None
 
-    def whole(
-        self, product: str, word: str, name: str, hami: Scheduling, config: ConfigKeys
-    ) -> Self:
+    def whole(self, product: str, word: str, offer: Offer, hami: Scheduling) -> Self:
         """Return the product that gives cards out whole, beside this one, which slices them.
 
         On a real node each is a plugin of its own, and a card belongs to one of them.
@@ -171,8 +178,7 @@ class Vendor:
             words=(word,),
             split=1,
             is_whole=True,
-            offers=(Offer(Role.SLOTS, name, f"{self.maker}-{product}-resource-name"),),
+            offers=(offer,),
             visible_devices=(),
             hami=hami,
-            config=config,
         )

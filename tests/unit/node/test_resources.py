@@ -230,4 +230,4 @@ def test_the_unhealthy_card_of_another_resource_is_no_obstacle() -> None:
 @pytest.mark.parametrize(("per_card", "unit"), [(100, "1 %"), (16, "1 core"), (None, "1 core")])
 def test_a_unit_of_compute_is_a_percent_or_a_core(per_card: int | None, unit: str) -> None:
     resource = unit_resource([100], Role.CORES)
-    assert replace(resource, offer=replace(resource.offer, per_card=per_card)).unit == unit
+    assert replace(resource, offer=resource.offer._replace(per_card=per_card)).unit == unit

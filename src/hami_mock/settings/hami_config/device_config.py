@@ -15,7 +15,6 @@ from hami_mock.kit.config_section import Section
 from hami_mock.vendors import VENDORS, Role, Vendor
 from hami_mock.vendors.catalog import Model
 from hami_mock.vendors.hami_vendor import HamiVendor, ResourceNames, default_names
-from hami_mock.vendors.scheduling import ConfigKeys
 
 
 @dataclass(frozen=True)
@@ -83,45 +82,40 @@ def parse(text: str, source: str) -> DeviceConfig:
 
 def _known_sections() -> Iterator[str]:
     for vendor in VENDORS:
-        yield from (vendor.config.section, *vendor.config.more_sections)
+        yield from (vendor.config.name, *vendor.config.more)
 
 
 def _read(vendor: Vendor, root: Section) -> Iterator[Configured]:
     keys = vendor.config
     if keys.chips is None:
-        names = _names(root.section(keys.section), vendor, vendor.words[0])
+        names = _names(root.section(keys.name), vendor, vendor.words[0])
         if names.count:
-            yield Configured(HamiVendor(vendor.words[0], vendor, names), keys.section)
+            yield Configured(HamiVendor(vendor.words[0], vendor, names), keys.name)
         return
     for chip in keys.chips(root):
         word = chip.text("commonWord", needed=True)
         slots = keys.slots(chip) if keys.slots else None
         found = HamiVendor(word, vendor, _names(chip, vendor, word), slots)
-        yield Configured(found, f"{keys.section}({word})", chip.text("chipName"))
+        yield Configured(found, f"{keys.name}({word})", chip.text("chipName"))
 
 
 def _names(section: Section, vendor: Vendor, word: str) -> ResourceNames:
     """Return the names in a section; a resource that isn't named there isn't offered."""
-    keys, defaults = vendor.config, default_names(vendor, word)
+    defaults = default_names(vendor, word)
+
+    def name(role: Role) -> str:
+        offer = vendor.offer(role)
+        return section.text(offer.config_key) if offer else ""
+
     return ResourceNames(
-        count=section.text(keys.count),
-        memory=section.text(keys.memory),
+        count=name(Role.SLOTS),
+        memory=name(Role.MEMORY),
         # HAMi takes 0 for 1.
-        memory_unit=defaults.memory_unit * (section.whole(keys.factor) or 1),
-        cores=section.text(keys.cores),
+        memory_unit=defaults.memory_unit * (section.whole(vendor.config.factor) or 1),
+        cores=name(Role.CORES),
         cores_per_card=defaults.cores_per_card,
-        percentage=section.text(keys.percentage),
+        percentage=name(Role.PERCENTAGE),
     )
-
-
-def key_of(keys: ConfigKeys, role: Role) -> str:
-    """Return the key that names the resource with a role."""
-    return {
-        Role.SLOTS: keys.count,
-        Role.MEMORY: keys.memory,
-        Role.CORES: keys.cores,
-        Role.PERCENTAGE: keys.percentage,
-    }[role]
 
 
 def _load(text: str, source: str) -> dict[Any, Any]:
