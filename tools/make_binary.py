@@ -100,7 +100,7 @@ def prove() -> None:
     text = run("version").stdout
     expect("version", holds=text == f"hami-mock {__version__}\n", seen=text)
     text = run("plan", "-o", "json").stdout
-    rows = {row["resource"]: row["count"] for row in json.loads(text)}
+    rows = {row["resource"]: row["count"] for row in json.loads(text)["resources"]}
     is_right = len(rows) == 8 and rows["nvidia.com/gpumem"] == 65536
     expect("plan -o json: eight resources", holds=is_right, seen=text)
     text = run("models", "-o", "yaml").stdout

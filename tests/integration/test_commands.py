@@ -112,7 +112,7 @@ def test_a_scenario_that_cannot_happen_is_refused(tmp_path: Path) -> None:
 
 def test_plan_says_what_run_would_register() -> None:
     done = run_cli("plan", "-o", "json")
-    rows = json.loads(done.stdout)
+    rows = json.loads(done.stdout)["resources"]
     assert {row["resource"]: row["count"] for row in rows} == DEFAULT_COUNTS
 
 
@@ -123,7 +123,7 @@ def test_plan_says_what_run_would_register() -> None:
         (["--nvida-cards=1"], {}, "--nvida-cards: there is no such flag; did you mean"),
         (["--nvidia-memory=1000000"], {}, "the smallest memory factor that fits is"),
         ([], {"HAMI_MOCK_NVIDIA_CARDS": "many"}, "HAMI_MOCK_NVIDIA_CARDS: 'many' is not allowed"),
-        ([], {"HAMI_MOCK_CARDS": "1"}, "HAMI_MOCK_CARDS: there is no such variable"),
+        ([], {"HAMI_MOCK_NVIDIA_CARD": "1"}, "HAMI_MOCK_NVIDIA_CARD: there is no such variable"),
         (["--config=/no/such/file"], {}, "--config: can't read '/no/such/file'"),
         (["--resource-mem=nvidia.com/gpu"], {}, "each resource needs a name of its own"),
         (["rnu"], {}, "'rnu' is no command"),

@@ -1,5 +1,6 @@
 """`hami-mock demo`: the agent against the embedded kubelet, told as a story."""
 
+import logging
 import os
 import random
 import shlex
@@ -67,6 +68,8 @@ def main(arguments: list[str]) -> int:
     parsed = parser().parse(arguments)
     flags = flag_values(parsed)
     logs.set_up("error", load(flags).log_format)
+    # Both ends of a call that is broken off when the demo ends are in this process.
+    logging.getLogger("grpclib").setLevel(logging.CRITICAL)
     run_async(run, flags, parsed.keep)
     return 0
 
@@ -247,7 +250,7 @@ def _left(node: Node, kubelet: EmbeddedKubelet, short_of: str = "") -> Iterator[
 async def _keep(agent: Agent, kubelet: EmbeddedKubelet) -> None:
     """Let pods come and go, and show the table again and again."""
     _announce("\nPods come and go now; Ctrl-C ends it.")
-    if agent.settings.control_socket:
+    if Path(agent.settings.control_socket).is_socket():
         _announce("Make something fail, in another terminal:")
         ctl = f"{_program()} ctl --control-socket {shlex.quote(agent.settings.control_socket)}"
         card = agent.node.cards[0].name

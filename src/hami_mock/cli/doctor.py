@@ -33,7 +33,7 @@ def parser() -> Parser:
     """Return the parser of the command."""
     parser = Parser(
         "doctor",
-        usage="[NODE] [--pod NS/NAME] [-f FILE] [FLAGS]",
+        usage="[NODE] [FLAGS]",
         notes=_NOTES,
         examples=(
             "doctor gpu-node-1",

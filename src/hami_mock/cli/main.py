@@ -54,7 +54,8 @@ def _dispatch(words: list[str]) -> int:
         case [first] if first in _HELP:
             return _help()
         case [first, *rest] if first in _HELP:
-            return _dispatch([*rest, "--help"])
+            wanted = [word for word in rest if word not in _HELP]
+            return _dispatch([*wanted, "--help"])
         case ["--version" | "-version", *rest]:
             return _run("version", rest)
         case [first, *_] if first.startswith("-"):

@@ -160,11 +160,13 @@ class HelpFormatter(argparse.HelpFormatter):
         return wrap(text, width)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        return "\n".join(
-            line
-            for paragraph in text.splitlines()
-            for line in (
-                # An example is there to be copied.
-                [paragraph] if not paragraph or paragraph[0] == " " else wrap(paragraph, width)
-            )
-        )
+        lines = (line for paragraph in text.splitlines() for line in _paragraph(paragraph, width))
+        return "\n".join(lines)
+
+
+def _paragraph(text: str, columns: int) -> list[str]:
+    if not text.startswith(" "):
+        return wrap(text, columns)
+    # An example is there to be copied: for the shell it stays one line.
+    first, *others = wrap(text.strip(), columns - 8)
+    return [" \\\n".join([f"  {first}", *(f"      {line}" for line in others)])]

@@ -1,6 +1,7 @@
-"""`hami-mock plan`: what would be registered, without doing it."""
+"""`hami-mock plan`: the cards and resources that nodes would get, without registering anything."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 import anyio
@@ -8,16 +9,18 @@ import anyio
 from hami_mock.cli.flags import flag_values, options_parser
 from hami_mock.cli.output import show
 from hami_mock.cli.parser import Parser, add_output
+from hami_mock.errors import UsageError
 from hami_mock.kit import logs
-from hami_mock.kit.terminal import Style, paint, table
+from hami_mock.kit.terminal import Style, paint, table, width, wrap
 from hami_mock.kubelet.limits import Version
 from hami_mock.kubelet.wire import MESSAGE_LIMIT
 from hami_mock.node.advice import warnings
+from hami_mock.node.cards import Card
 from hami_mock.node.sizing import Node
-from hami_mock.settings.settings import load
+from hami_mock.settings.settings import Settings, load, load_all
 from hami_mock.sources import configured
 
-Rows = Sequence[Mapping[str, Any]]
+Data = Mapping[str, Any]
 
 
 def parser() -> Parser:
@@ -28,7 +31,13 @@ def parser() -> Parser:
             "plan",
             "plan --nvidia-cards 8 --nvidia-model A100-SXM4-80GB --nvidia-memory-factor auto",
             "plan --config fleet.yaml --node-name gpu-1 -o yaml",
+            "plan --config fleet.yaml --all-nodes",
         ),
+    )
+    parser.add_argument(
+        "--all-nodes",
+        action="store_true",
+        help="show what the nodes of each section of the file would get, and all other nodes",
     )
     add_output(parser)
     return parser
@@ -37,53 +46,147 @@ def parser() -> Parser:
 def main(arguments: list[str]) -> int:
     """Print what would be registered."""
     parsed = parser().parse(arguments)
-    settings = load(flag_values(parsed))
-    logs.set_up(settings.log_level, settings.log_format)
-    node, version = anyio.run(configured.plan, settings)
-    rows = plan_rows(node, version)
-    show(rows, parsed.output, plan_table(node, rows))
+    flags = flag_values(parsed)
+    fleet = load_all(flags) if parsed.all_nodes else (load(flags),)
+    logs.set_up(fleet[0].log_level, fleet[0].log_format)
+    if parsed.all_nodes and not any(settings.section for settings in fleet):
+        raise UsageError("--all-nodes: there are no sections: name a file with `nodes` (--config)")
+    planned = [
+        plan_data(settings, *anyio.run(configured.plan, settings), is_one=not parsed.all_nodes)
+        for settings in fleet
+    ]
+    if parsed.all_nodes:
+        show(planned, parsed.output, fleet_lines(planned))
+    else:
+        show(planned[0], parsed.output, node_lines(planned[0]))
     return 0
 
 
-def plan_rows(node: Node, version: Version | None) -> Rows:
-    """Return one row for each resource that would be registered."""
-    return [
-        {
-            "resource": resource.name,
-            "count": resource.count,
-            "unit": resource.unit,
-            "cards": len(resource.cards),
-            "bytes": resource.list_size(),
-            "limit": MESSAGE_LIMIT,
-            "warnings": warnings(resource, node, version),
-        }
-        for resource in node.resources
-    ]
+def plan_data(
+    settings: Settings, node: Node, version: Version | None, *, is_one: bool = True
+) -> dict[str, Any]:
+    """Return all that is to be shown of a node, or of the nodes that a section is for."""
+    section = settings.section
+    is_named = is_one or (section is not None and section.globs == (settings.node_name,))
+    return {
+        "node": node.name if is_named else None,
+        "section": section and {
+            "file": settings.config,
+            "key": section.place,
+            "match": list(section.globs),
+        },
+        "cards": [_card(card, node, is_named=is_named) for card in node.cards],
+        "resources": [
+            {
+                "resource": resource.name,
+                "count": resource.count,
+                "unit": resource.unit,
+                "cards": len(resource.cards),
+                "bytes": resource.list_size(),
+                "limit": MESSAGE_LIMIT,
+                "warnings": warnings(resource, node, version),
+            }
+            for resource in node.resources
+        ],
+    }  # fmt: skip
 
 
-def plan_table(node: Node, rows: Rows) -> Iterator[str]:
-    """Yield the lines of the plan for people."""
-    yield f"Node {paint(node.name, Style.BOLD)} would register:"
+def _card(card: Card, node: Node, *, is_named: bool) -> dict[str, Any]:
+    return {
+        "name": card.name,
+        # It is made from the node's name.
+        "uuid": card.uuid if is_named else None,
+        "model": card.model.name,
+        "memory": card.memory,
+        "numa": card.numa,
+        "links": [
+            other.name
+            for other in node.cards
+            if card.link and other is not card
+            if (other.vendor, other.link) == (card.vendor, card.link)
+        ],
+    }
+
+
+def node_lines(plan: Data) -> Iterator[str]:
+    """Yield the lines of one node's plan for people."""
+    if plan["section"]:
+        yield _section(plan["section"])
+    yield f"Node {paint(plan['node'], Style.BOLD)} would carry:"
     yield ""
+    if not plan["cards"]:
+        yield "nothing: no cards are configured for this node"
+        return
+    rows = (
+        (c["name"], c["uuid"], c["model"], c["memory"], _dash(c["numa"]), ", ".join(c["links"]))
+        for c in plan["cards"]
+    )
+    yield from table(("CARD", "UUID", "MODEL", "MEMORY MiB", "NUMA", "LINKED TO"), rows, "   rRL")
+    yield ""
+    yield "and register:"
+    yield ""
+    yield from _resources(plan["resources"])
+
+
+def fleet_lines(plans: Sequence[Data]) -> Iterator[str]:
+    """Yield the lines of all sections for people."""
+    for number, plan in enumerate(plans):
+        section = plan["section"]
+        title = "all other nodes"
+        if section:
+            title = _section(section)
+        yield from [""] * (number > 0)
+        yield paint(title, Style.BOLD)
+        if not plan["cards"]:
+            yield "no cards"
+            continue
+        header = ("CARDS", "VENDOR", "MODEL", "MEMORY MiB", "NUMA", "LINKS")
+        yield from table(header, _groups(plan["cards"]), "r  rLL")
+        yield ""
+        yield from _resources(plan["resources"])
+
+
+def _groups(cards: Sequence[Data]) -> Iterator[Sequence[object]]:
+    """Yield a row for each run of cards that are alike."""
+
+    def alike(card: Data) -> tuple[str, str, int]:
+        return card["name"].partition("/")[0], card["model"], card["memory"]
+
+    for (vendor, model, memory), group in groupby(cards, alike):
+        own = list(group)
+        numa = " ".join(str(_dash(card["numa"])) for card in own)
+        together = (sorted([card["name"], *card["links"]], key=_index) for card in own)
+        linked = dict.fromkeys(" ".join(names) for names in together if len(names) > 1)
+        links = "; ".join(linked).replace(f"{vendor}/", "")
+        has_numa = any(card["numa"] is not None for card in own)
+        yield len(own), vendor, model, memory, numa if has_numa else "-", links or "-"
+
+
+def _index(name: str) -> int:
+    return int(name.rpartition("/")[2])
+
+
+def _resources(rows: Sequence[Data]) -> Iterator[str]:
     yield from table(
         ("RESOURCE", "COUNT", "UNIT", "CARDS", "LIST BYTES", "OF 4 MiB"),
         (
-            (
-                row["resource"],
-                row["count"],
-                row["unit"],
-                row["cards"],
-                row["bytes"],
-                f"{row['bytes'] / row['limit']:.1%}",
-            )
+            (*(row[key] for key in ("resource", "count", "unit", "cards", "bytes")),
+             f"{row['bytes'] / row['limit']:.1%}")
             for row in rows
         ),
         " r rrr",
-    )
-    if not rows:
-        yield "nothing: no cards are configured for this node"
-    warned = [(row["resource"], warning) for row in rows for warning in row["warnings"]]
-    if warned:
+    )  # fmt: skip
+    for resource, warning in ((r["resource"], text) for r in rows for text in r["warnings"]):
+        line = f"warning: {resource}: {warning}"
+        first, *others = wrap(line, width() or len(line))
         yield ""
-    for resource, warning in warned:
-        yield f"{paint('warning', Style.YELLOW, Style.BOLD)}: {resource}: {warning}"
+        yield first.replace("warning", paint("warning", Style.YELLOW, Style.BOLD), 1)
+        yield from others
+
+
+def _section(section: Data) -> str:
+    return f"{section['file']}: {section['key']}: {', '.join(section['match'])}"
+
+
+def _dash(value: object) -> object:
+    return "-" if value is None else value

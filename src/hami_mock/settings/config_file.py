@@ -24,10 +24,11 @@ _DEEPEST = 5
 Entries = dict[str, Entry]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Section:
-    """The options of the nodes whose name matches one of the globs."""
+    """The options of the nodes whose name matches one of the globs; `place` is its key."""
 
+    place: str
     globs: tuple[str, ...]
     entries: Entries
 
@@ -123,7 +124,7 @@ class _Reader:
             self._say(f"{place}.match", f"{globs!r} must be a glob or a list of globs")
             return None
         options = {key: value for key, value in node.items() if key != "match"}
-        return Section(tuple(globs), self.flatten(options, place=place))
+        return Section(place, tuple(globs), self.flatten(options, place=place))
 
     def _say(self, place: str, problem: str) -> None:
         self.problems.append(f"{self.path}: {place}: {problem}")

@@ -61,6 +61,8 @@ class Settings:
     given: Mapping[str, Any]
     """The values of all options that were given somewhere."""
     warnings: tuple[str, ...] = ()
+    section: Section | None = None
+    """The section of the file that is for this node."""
 
     def value(self, name: str) -> Any:
         """Return the value of an option, or of a vendor's groups (None: there are none)."""
@@ -86,12 +88,34 @@ def load(flags: Mapping[str, str], overrides: Mapping[str, str] | None = None) -
 
     Raises UsageError with one line for each mistake, in whichever source it is.
     """
+    return _load(flags, overrides or {}, for_all=False)[0]
+
+
+def load_all(flags: Mapping[str, str]) -> tuple[Settings, ...]:
+    """Return the settings of every section of the file, and those of all other nodes.
+
+    A section for one node by name has that name; the others have that of this node.
+    """
+    mine, *others = _load(flags, {}, for_all=True)
+    # In the order of the file; all other nodes come last.
+    return tuple(sorted((mine, *others), key=_position))
+
+
+def _position(settings: Settings) -> tuple[bool, int]:
+    place = settings.section.place if settings.section else ""
+    return not place, int("".join(filter(str.isdigit, place)) or 0)
+
+
+def _load(
+    flags: Mapping[str, str], overrides: Mapping[str, str], *, for_all: bool
+) -> list[Settings]:
+    """Return the settings of this node, and then those of the file's other sections."""
     problems: list[str] = []
     warnings: list[str] = []
     strong = [
         environment_layer(os.environ, problems, warnings),
         text_layer(flags, "--", problems),
-        text_layer(overrides or {}, "", problems),
+        text_layer(overrides, "", problems),
     ]
     path = str(strongest("config", strong) or "")
     file = ConfigFile()
@@ -102,19 +126,29 @@ def load(flags: Mapping[str, str], overrides: Mapping[str, str] | None = None) -
     weak = [_node_name_layer(), file_layer(path, file.entries, problems)]
     node_name = str(strongest("node-name", [*weak, *strong]) or socket.gethostname())
     chosen = file.section_of(node_name)
-    # Each is read once, and anew when the settings are loaded again.
-    device_files: _DeviceFiles = {}
-    layers = [*weak, *_special(path, chosen, problems), *strong]
-    settings = _settings(layers, node_name, device_files, problems)
     # A mistake in the section of another node is one too: or this node would start where the next
     # one won't.
-    for section in file.sections:
-        if section is not chosen:
-            layers = [*weak, *_special(path, section, problems), *strong]
-            _settings(layers, node_name, device_files, problems)
+    others: list[Section | None] = [s for s in file.sections if s is not chosen]
+    if for_all and chosen is not None and not any("*" in s.globs for s in file.sections):
+        others.append(None)
+    # Each is read once, and anew when the settings are loaded again.
+    device_files: _DeviceFiles = {}
+    found = []
+    for section in (chosen, *others):
+        layers = [*weak, *_special(path, section, problems), *strong]
+        name = node_name if section is chosen else _name_in(section) or node_name
+        settings = _settings(layers, name, device_files, problems)
+        found.append(replace(settings, warnings=tuple(warnings), section=section))
     if problems:
         raise UsageError(dict.fromkeys(problems))
-    return replace(settings, warnings=tuple(warnings))
+    return found
+
+
+def _name_in(section: Section | None) -> str:
+    """Return the name of the one node that a section is for; empty if there may be several."""
+    if section is None or len(section.globs) > 1 or set("*?[") & set(section.globs[0]):
+        return ""
+    return section.globs[0]
 
 
 def _node_name_layer() -> Layer:

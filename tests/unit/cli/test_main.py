@@ -96,31 +96,89 @@ def test_arguments_come_from_the_command_line_by_default(
     assert __version__ in capsys.readouterr().out
 
 
-def test_plan_as_json(capsys: Captured) -> None:
-    assert main(["plan", "-o", "json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
-    keys = ["resource", "count", "unit", "cards", "bytes", "limit", "warnings"]
-    assert [list(row) for row in rows] == [keys] * 8
-
-
-def test_plan_in_every_output_says_the_same_counts(capsys: Captured) -> None:
+def test_plan_in_every_output_says_the_same(capsys: Captured) -> None:
     outputs = {}
     for output in ("json", "yaml", "table"):
         assert main(["plan", f"-output={output}", "--nvidia-cards", "4"]) == 0
         outputs[output] = capsys.readouterr().out
-    rows = json.loads(outputs["json"])
-    assert yaml.safe_load(outputs["yaml"]) == rows
-    assert all(f"{row['resource']} " in outputs["table"] for row in rows)
+    plan = json.loads(outputs["json"])
+    assert yaml.safe_load(outputs["yaml"]) == plan
+    assert all(f"{row['resource']} " in outputs["table"] for row in plan["resources"])
+    assert all(card["uuid"] in outputs["table"] for card in plan["cards"])
     assert "131072" in outputs["table"]
 
 
 def test_plan_prints_a_table_with_its_warnings_and_nothing_on_stderr(capsys: Captured) -> None:
     assert main(["plan", "--node-name", "node-a"]) == 0
     captured = capsys.readouterr()
-    assert captured.out.startswith("Node node-a would register:\n\nRESOURCE ")
+    assert captured.out.startswith("Node node-a would carry:\n\nCARD ")
     assert "warning: nvidia.com/gpumem: 65536 " in captured.out
     assert "\x1b" not in captured.out
     assert captured.err == ""
+
+
+FLEET = """\
+mlu-cards: 0
+nodes:
+- match: [gpu-*, a100-*]
+  nvidia:
+    groups:
+    - {cards: 3, model: A100-SXM4-80GB, numa: [0, 0, 1], nvlink: [[0, 1]]}
+    - {cards: 1, model: T4}
+- {match: solo, nvidia-cards: 0}
+"""
+
+
+@pytest.mark.parametrize(
+    ("node", "key", "cards"), [("gpu-7", "nodes[0]", 4), ("solo", "nodes[1]", 0), ("x", "", 2)]
+)
+def test_plan_names_the_section_of_the_file(
+    node: str, key: str, cards: int, tmp_path: Path, capsys: Captured
+) -> None:
+    file = config_file(tmp_path, FLEET)
+    assert main(["plan", "--config", file, "--node-name", node, "-o", "json"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert (plan["section"] or {"key": ""})["key"] == key
+    assert sum(card["name"].startswith("nvidia") for card in plan["cards"]) == cards
+    assert main(["plan", "--config", file, "--node-name", node]) == 0
+    assert (f"{file}: {key}: " in capsys.readouterr().out) == bool(key)
+
+
+def test_plan_shows_the_whole_fleet(tmp_path: Path, capsys: Captured) -> None:
+    file = config_file(tmp_path, FLEET)
+    # Whichever node it is asked on.
+    for node in ("gpu-7", "solo", "x"):
+        words = ["plan", "--config", file, "--all-nodes", "--node-name", node]
+        assert main([*words, "-o", "json"]) == 0
+        plans = json.loads(capsys.readouterr().out)
+        assert [(plan["section"] or {}).get("match") for plan in plans] == [
+            ["gpu-*", "a100-*"], ["solo"], None
+        ]  # fmt: skip
+        assert [plan["node"] for plan in plans] == [None, "solo", None]
+        nvidia = [[c for c in plan["cards"] if c["name"].startswith("nvidia")] for plan in plans]
+        assert [len(cards) for cards in nvidia] == [4, 0, 2]
+        assert nvidia[0][0]["links"] == ["nvidia/1"]
+        assert main(words) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[:4] == [
+            f"{file}: nodes[0]: gpu-*, a100-*",
+            "CARDS  VENDOR    MODEL           MEMORY MiB  NUMA   LINKS",
+            "    3  nvidia    A100-SXM4-80GB       81920  0 0 1  0 1",
+            "    1  nvidia    T4                   15360  -      -",
+        ]
+        assert f"{file}: nodes[1]: solo" in lines
+        assert "all other nodes" in lines
+
+
+def test_a_section_for_all_nodes_leaves_no_others(tmp_path: Path, capsys: Captured) -> None:
+    file = config_file(tmp_path, "nodes: [{match: gpu-1}, {match: '*'}]")
+    assert main(["plan", "--config", file, "--all-nodes", "-o", "json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 2
+
+
+def test_a_fleet_without_sections_is_a_mistake(capsys: Captured) -> None:
+    assert main(["plan", "--all-nodes"]) == 2
+    assert "there are no sections" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("output", "read"), [("json", json.loads), ("yaml", yaml.safe_load)])

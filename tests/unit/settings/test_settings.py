@@ -430,7 +430,7 @@ def test_a_variable_that_nobody_knows_is_a_warning(monkeypatch: pytest.MonkeyPat
 
 def test_every_general_option_is_an_attribute() -> None:
     fields = {field.name for field in dataclasses.fields(Settings)}
-    assert fields == {option.field for option in GENERAL} | {"given", "warnings"}
+    assert fields == {option.field for option in GENERAL} | {"given", "section", "warnings"}
 
 
 def test_settings_can_not_be_changed() -> None:
