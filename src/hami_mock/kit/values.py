@@ -7,10 +7,10 @@ with its place. Pure.
 
 import re
 import reprlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from hami_mock.kit import durations
 from hami_mock.kit.similar import did_you_mean
@@ -220,8 +220,8 @@ class Fields:
     """A mapping, the place where it stands, and where its mistakes are collected."""
 
     values: Mapping[Any, Any]
-    place: str
-    mistakes: Mistakes
+    place: str = ""
+    mistakes: Mistakes = field(default_factory=Mistakes)
     is_null_absent: bool = False
     """Whether a key without a value is as if it weren't there."""
 
@@ -266,27 +266,26 @@ class Fields:
                 why = (elsewhere or {}).get(str(key))
                 self.say(str(key), why or f"there is no such key{did_you_mean(key, keys)}")
 
-    def inner(self, key: str) -> "Fields":
+    def section(self, key: str) -> Self:
         """Return a mapping in this one; an empty one if there is none."""
-        value = self.values.get(key) if key in self else {}
+        value = self.values[key] if key in self else {}
         if not isinstance(value, dict):
             self.refuse(key, "a mapping")
             value = {}
         return replace(self, values=value, place=self.at(key))
 
-    def row(self, key: str) -> "Fields":
+    def row(self, key: str) -> Self:
         """Return a list in this mapping, as one whose keys are places: models[0], models[1]."""
-        value = self.values.get(key) if key in self else []
+        value = self.values[key] if key in self else []
         if not isinstance(value, list):
             self.refuse(key, "a list")
             value = []
         return replace(self, values={f"{key}[{i}]": each for i, each in enumerate(value)})
 
-    def each(self, key: str) -> "Iterator[Fields]":
-        """Yield the mappings of a list in this one."""
+    def sections(self, key: str) -> list[Self]:
+        """Return the mappings of a list in this one."""
         row = self.row(key)
         for place, value in row.values.items():
-            if isinstance(value, dict):
-                yield row.inner(place)
-            else:
+            if not isinstance(value, dict):
                 row.mistakes.refuse(row.at(place), value, "a mapping")
+        return [row.section(place) for place, each in row.values.items() if isinstance(each, dict)]

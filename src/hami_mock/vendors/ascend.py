@@ -14,7 +14,7 @@ from hami_mock.vendors.scheduling import (
 from hami_mock.vendors.vendor import CountRule, Identity, Offer, Role, Vendor
 
 if TYPE_CHECKING:
-    from hami_mock.kit.config_section import Section
+    from hami_mock.hami.config_section import Section
     from hami_mock.vendors.handout import Container, Given
     from hami_mock.vendors.scheduling import CardFacts
 

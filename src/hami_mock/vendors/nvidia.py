@@ -13,8 +13,8 @@ from hami_mock.vendors.scheduling import (
 from hami_mock.vendors.vendor import Offer, Role, Vendor
 
 if TYPE_CHECKING:
+    from hami_mock.hami.config_section import Section
     from hami_mock.hami.mig import MigProfile
-    from hami_mock.kit.config_section import Section
     from hami_mock.vendors.catalog import Model
     from hami_mock.vendors.handout import Container, Given
     from hami_mock.vendors.scheduling import CardFacts

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
-from hami_mock.kit.config_section import Section
+from hami_mock.hami.config_section import Section
 
 # Our options, and the keys that say them; in `nodeconfig` keys count in any case.
 _KEYS = {
@@ -82,11 +82,12 @@ def _check_node(section: Section) -> None:
 def _check_profiles(section: Section) -> None:
     """HAMi doesn't start with a rule that it can't use, so that is a mistake here too."""
     section.texts("models")
-    profiles = section.texts("profiles")
     for key in ("models", "profiles"):
         if section.values.get(key) in (None, []):
-            section.refuse(key, section.values.get(key), "a list that isn't empty")
-    for i, profile in enumerate(profiles):
+            section.refuse(key, "a list that isn't empty")
+    row = section.row("profiles")
+    for place in row.values:
+        profile = row.text(place, needed=True)
         slices, dot, _ = profile.partition(".")
-        if not (dot and len(slices) > 1 and slices.endswith("g")):
-            section.refuse(f"profiles[{i}]", profile, "like 1g.5gb")
+        if profile and not (dot and len(slices) > 1 and slices.endswith("g")):
+            row.refuse(place, "like 1g.5gb")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from hami_mock.hami.kinds import Encoding, Lock, ReportStyle
 
 if TYPE_CHECKING:
+    from hami_mock.hami.config_section import Section
     from hami_mock.hami.mig import MigProfile
-    from hami_mock.kit.config_section import Section
     from hami_mock.vendors.catalog import Model
     from hami_mock.vendors.handout import Claims, Container, Given
 

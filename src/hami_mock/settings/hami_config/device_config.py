@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hami_mock.errors import UsageError
-from hami_mock.kit.config_section import Section
+from hami_mock.hami.config_section import Section
 from hami_mock.vendors import VENDORS, Role, Vendor
 from hami_mock.vendors.catalog import Model
 from hami_mock.vendors.hami_vendor import HamiVendor, ResourceNames, default_names
@@ -34,7 +34,7 @@ class DeviceConfig:
     """What a file says. Of two chips with one word the first counts."""
 
     configured: tuple[Configured, ...] = ()
-    root: Section = field(default_factory=lambda: Section({}, "", []))
+    root: Section = field(default_factory=lambda: Section({}))
 
     @property
     def vendors(self) -> dict[str, HamiVendor]:
@@ -67,12 +67,12 @@ class DeviceConfig:
 
 def parse(text: str, source: str) -> DeviceConfig:
     """Read a file's text. Raises UsageError with all that is wrong, each with its place."""
-    root = Section(_load(text, source), "", [])
+    root = Section(_load(text, source))
     config = DeviceConfig(tuple(found for vendor in VENDORS for found in _read(vendor, root)), root)
     for vendor in VENDORS:
         config.options(vendor, "")
     # Two vendors in one section, or two readers of it, find the same mistake.
-    problems = list(dict.fromkeys(root.problems))
+    problems = list(dict.fromkeys(root.mistakes.lines))
     if not problems and not any(root.values.get(key) for key in _known_sections()):
         problems = ["the file says nothing of any device, and HAMi wouldn't start with it"]
     if problems:

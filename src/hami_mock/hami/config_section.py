@@ -1,0 +1,87 @@
+"""A mapping of HAMi's configuration files, read with the types that HAMi has for it. Pure."""
+
+from dataclasses import dataclass
+
+from hami_mock.kit.values import Fields, Kind, whole
+
+# HAMi counts with 32 bits.
+_MOST = 2**31 - 1
+
+
+def _text(value: object) -> str:
+    """Return a text; a whole number is one too, as it is for HAMi (chipName: 910)."""
+    if type(value) is int or isinstance(value, str):
+        return str(value)
+    raise ValueError("not a text")
+
+
+def _filled(value: object) -> str:
+    if not (text := _text(value)):
+        raise ValueError("empty")
+    return text
+
+
+def _scaling(value: object) -> float:
+    if type(value) not in (int, float) or not 0 <= value <= _MOST:  # type: ignore[operator]
+        raise ValueError("not in the range")
+    return float(value)  # type: ignore[arg-type]
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("no boolean")
+    return value
+
+
+_TEXT = Kind(_text, "a text")
+_FILLED = Kind(_filled, "a text that isn't empty")
+_SCALING = Kind(_scaling, f"a number from 0 to {_MOST}")
+_FLAG = Kind(_flag, "true or false")
+
+
+def _whole(least: int) -> Kind[int]:
+    number = whole(least, _MOST)
+
+    def read(value: object) -> int:
+        # Helm writes large ones as 1e+06.
+        return number.read(int(value) if isinstance(value, float) and value.is_integer() else value)
+
+    return Kind(read, number.allowed)
+
+
+@dataclass(frozen=True)
+class Section(Fields):
+    """A mapping and its place in the file. A key that is absent or null has its default."""
+
+    is_null_absent: bool = True
+
+    def text(self, key: str, *, needed: bool = False) -> str:
+        """Return a text, which may have to be there."""
+        return self.need(key, _FILLED, "") if needed else self.get(key, _TEXT, "")
+
+    def whole(self, key: str, default: int = 0, *, least: int = 0) -> int:
+        """Return a whole number."""
+        return self.get(key, _whole(least), default)
+
+    def scaling(self, key: str, default: float) -> float:
+        """Return a number that something is multiplied with."""
+        return self.get(key, _SCALING, default)
+
+    def flag(self, key: str) -> bool:
+        """Return a truth value."""
+        return self.get(key, _FLAG, False)
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """Return the texts of a list."""
+        row = self.row(key)
+        return tuple(row.text(place, needed=True) for place in row.values)
+
+    def wholes(self, key: str) -> tuple[int, ...]:
+        """Return the whole numbers of a list."""
+        row = self.row(key)
+        return tuple(row.whole(place) for place in row.values)
+
+    def tables(self, key: str) -> list[list["Section"]]:
+        """Return the mappings of each list of a list."""
+        row = self.row(key)
+        return [row.sections(place) for place in row.values]
