@@ -202,8 +202,6 @@ def _announce(settings: Settings, node: Node, version: Version | None) -> None:
         len(node.resources),
         settings.socket_dir,
     )
-    for warning in settings.warnings:
-        _log.warning("%s", warning)
     if settings.is_companion:
         _log.info("companion of a real plugin: what it registers is read from the node")
     elif not node.resources:

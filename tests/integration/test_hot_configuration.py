@@ -10,6 +10,7 @@ from pathlib import Path
 import grpc
 import pytest
 
+from hami_mock.cli.main import main
 from hami_mock.kit import folder_watch
 from hami_mock.node.event_kinds import Kind
 from hami_mock.sources import configuration, retirement
@@ -314,6 +315,28 @@ def test_what_was_set_by_command_beats_the_file_until_it_is_reset(
         assert count(kubelet, GPUMEM) == 140
         agent.call(lambda: agent.agent.configuration.set_options({}, reset=True))
         wait_for_count(kubelet, GPUMEM, 120)
+
+
+def test_what_a_running_agent_can_not_take_is_refused_with_exit_code_2(
+    kubelet: GrpcioKubelet,
+    file: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file.write_text(
+        text(nvidia_groups=[{"cards": 2, "memory": 50}]).replace("nvidia-memory: 50\n", "")
+    )
+    socket = str(kubelet.folder / "control.sock")
+    with following(kubelet, file, monkeypatch, control_socket=socket):
+        ctl = ["ctl", "--control-socket", socket, "set"]
+        assert main([*ctl, "log-format=json"]) == 2
+        assert "log-format: it can't change while the agent runs" in capsys.readouterr().err
+        assert main([*ctl, "nvidia-model=T4"]) == 2
+        assert "nvidia-groups says which cards there are" in capsys.readouterr().err
+        assert main([*ctl, "ignored-xids=79"]) == 0
+        assert capsys.readouterr().out == "ignored-xids: 13,31,43,45,68,109 → 79\n"
+        assert main([*ctl, "nvidia-cards=1"]) == 0
+        wait_for_count(kubelet, GPUMEM, 50)
 
 
 def test_units_that_pods_hold_stay_until_they_are_given_back(

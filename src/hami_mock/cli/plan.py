@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> int:
     parsed = parser().parse(arguments)
     flags = flag_values(parsed)
     fleet = load_all(flags) if parsed.all_nodes else (load(flags),)
-    logs.set_up(fleet[0].log_level, fleet[0].log_format)
+    logs.set_up(fleet[0].log_level, fleet[0].log_format, fleet[0].warnings)
     if parsed.all_nodes and not any(settings.section for settings in fleet):
         raise UsageError("--all-nodes: there are no sections: name a file with `nodes` (--config)")
     planned = [

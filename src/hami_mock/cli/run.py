@@ -31,7 +31,7 @@ def main(arguments: list[str]) -> int:
 
     flags = flag_values(parser().parse(arguments))
     settings = load(flags)
-    logs.set_up(settings.log_level, settings.log_format)
+    logs.set_up(settings.log_level, settings.log_format, settings.warnings)
     run_async(agent.run, settings, flags)
     return 0
 

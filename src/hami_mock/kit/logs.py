@@ -4,19 +4,24 @@ import json
 import logging
 import sys
 import time
+from collections.abc import Iterable
 from typing import Any
+
+_log = logging.getLogger(__name__)
 
 # What these say below a warning is about their own workings.
 _CHATTY = ("grpclib", "hpack", "h2", "asyncio", "kubernetes_asyncio", "aiohttp", "urllib3")
 
 
-def set_up(level: str, log_format: str) -> None:
-    """Log to stderr at a level, as text or as JSON."""
+def set_up(level: str, log_format: str, warnings: Iterable[str] = ()) -> None:
+    """Log to stderr at a level, as text or as JSON; begin with what there was to warn of before."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Json() if log_format == "json" else _Text())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     for name in _CHATTY:
         logging.getLogger(name).setLevel(logging.WARNING)
+    for warning in warnings:
+        _log.warning("%s", warning)
 
 
 def _timestamp(record: logging.LogRecord) -> str:

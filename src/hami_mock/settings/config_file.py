@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from hami_mock.errors import UsageError
+from hami_mock.kit.values import Mistakes
 from hami_mock.settings.layers import Entry
 
 _DEEPEST = 5
@@ -72,62 +73,51 @@ def read(path: str) -> ConfigFile:
         return ConfigFile()
     if not isinstance(document, dict):
         raise UsageError(f"{path}: the file must be a mapping of options, not {_name(document)}")
-    reader = _Reader(path)
-    sections = reader.sections(document.pop("nodes", None))
-    entries = reader.flatten(document)
-    if reader.problems:
-        raise UsageError(reader.problems)
-    return ConfigFile(entries, sections)
+    mistakes = Mistakes(path)
+    nodes = _listed(document.pop("nodes", None), mistakes)
+    found = [_section(node, f"nodes[{i}]", mistakes) for i, node in enumerate(nodes)]
+    entries = _flatten(document, mistakes)
+    if mistakes.lines:
+        raise UsageError(mistakes.lines)
+    return ConfigFile(entries, tuple(section for section in found if section is not None))
 
 
-class _Reader:
-    """Collects what is wrong on the way, so that the user hears of all at once."""
+def _listed(nodes: Any, mistakes: Mistakes) -> list[Any]:
+    if isinstance(nodes, list | None):
+        return nodes or []
+    mistakes.say("nodes", f"must be a list of sections, not {_name(nodes)}")
+    return []
 
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.problems: list[str] = []
 
-    def sections(self, nodes: Any) -> tuple[Section, ...]:
-        if nodes is None:
-            return ()
-        if not isinstance(nodes, list):
-            self._say("nodes", f"must be a list of sections, not {_name(nodes)}")
-            return ()
-        found = [self._section(f"nodes[{i}]", node) for i, node in enumerate(nodes)]
-        return tuple(section for section in found if section is not None)
+def _section(node: Any, place: str, mistakes: Mistakes) -> Section | None:
+    if not isinstance(node, dict) or "match" not in node:
+        mistakes.say(place, "must be a mapping with the key match, a glob for node names")
+        return None
+    globs = node["match"] if isinstance(node["match"], list) else [node["match"]]
+    if not globs or not all(isinstance(glob, str) and glob for glob in globs):
+        mistakes.say(f"{place}.match", f"{globs!r} must be a glob or a list of globs")
+        return None
+    options = {key: value for key, value in node.items() if key != "match"}
+    return Section(place, tuple(globs), _flatten(options, mistakes, place=place))
 
-    def flatten(self, mapping: Mapping[Any, Any], prefix: str = "", place: str = "") -> Entries:
-        entries: Entries = {}
-        for key, value in mapping.items():
-            here = f"{place}.{key}" if place else str(key)
-            if here.count(".") > _DEEPEST:
-                self._say(here, "is nested too deeply: no option is")
-                continue
-            name = prefix + str(key).replace("_", "-")
-            inner = (
-                self.flatten(value, f"{name}-", here)
-                if isinstance(value, dict)
-                else {name: Entry(value, here)}
-            )
-            for twice in entries.keys() & inner.keys():
-                self._say(inner[twice].place, f"says the same as {entries[twice].place}: keep one")
-            entries |= inner
-        return entries
 
-    def _section(self, place: str, node: Any) -> Section | None:
-        if not isinstance(node, dict) or "match" not in node:
-            self._say(place, "must be a mapping with the key match, a glob for node names")
-            return None
-        globs = node["match"]
-        globs = globs if isinstance(globs, list) else [globs]
-        if not globs or not all(isinstance(glob, str) and glob for glob in globs):
-            self._say(f"{place}.match", f"{globs!r} must be a glob or a list of globs")
-            return None
-        options = {key: value for key, value in node.items() if key != "match"}
-        return Section(place, tuple(globs), self.flatten(options, place=place))
-
-    def _say(self, place: str, problem: str) -> None:
-        self.problems.append(f"{self.path}: {place}: {problem}")
+def _flatten(
+    mapping: Mapping[Any, Any], mistakes: Mistakes, *, prefix: str = "", place: str = ""
+) -> Entries:
+    entries: Entries = {}
+    for key, value in mapping.items():
+        here = f"{place}.{key}" if place else str(key)
+        if here.count(".") > _DEEPEST:
+            mistakes.say(here, "is nested too deeply: no option is")
+            continue
+        name = prefix + str(key).replace("_", "-")
+        inner = {name: Entry(value, here)}
+        if isinstance(value, dict):
+            inner = _flatten(value, mistakes, prefix=f"{name}-", place=here)
+        for twice in entries.keys() & inner.keys():
+            mistakes.say(inner[twice].place, f"says the same as {entries[twice].place}: keep one")
+        entries |= inner
+    return entries
 
 
 def _name(value: object) -> str:

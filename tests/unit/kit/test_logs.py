@@ -82,6 +82,11 @@ def test_the_libraries_say_only_what_matters_even_at_debug(capsys: Captured) -> 
     assert "this matters" in err
 
 
+def test_warnings_from_before_come_first(capsys: Captured) -> None:
+    logs.set_up("info", "text", ["HAMI_MOCK_IMAGE: there is no such variable"])
+    assert capsys.readouterr().err.endswith(" WARNING HAMI_MOCK_IMAGE: there is no such variable\n")
+
+
 def test_the_last_set_up_counts(capsys: Captured) -> None:
     logs.set_up("info", "text")
     logs.set_up("info", "json")
