@@ -522,10 +522,97 @@ def test_cambricon_has_its_own_lock_and_its_own_marks(tmp_path: Path) -> None:
         (answer,) = await rig.ask(1, resource=mlu)
         assert answer["MLU_VISIBLE_DEVICES"] == answer["CAMBRICON_VISIBLE_DEVICES"] == "1"
         assert rig.annotations()["CAMBRICON_DSMLU_ASSIGNED"] == "true"
-        assert rig.annotations()[BIND_PHASE] == "success"
+        # Cambricon's plugin knows nothing of HAMi's phases.
+        assert rig.annotations()[BIND_PHASE] == "allocating"
         assert dsmlu not in rig.node
 
     run(tmp_path, scenario, mlu)
+
+
+def test_a_pod_of_two_vendors_has_all_when_both_have_given(tmp_path: Path) -> None:
+    mlu = count_resource(BY_WORD["MLU"])
+
+    async def scenario(rig: Rig) -> None:
+        devices = segment(f"{NODE}-cambricon-mlu-1", word="MLU")
+        rig.bind(pod(vgpu=segment(B), cambricon_mlu=devices))
+        await rig.ask(1)
+        assert rig.annotations()[BIND_PHASE] == "allocating"
+        await rig.ask(1, resource=mlu)
+        assert rig.is_done()
+
+    run(tmp_path, scenario, GPU, mlu)
+
+
+def enflame_pod(*requests: int) -> dict[str, Any]:
+    """What HAMi 2.10 writes on a pod for containers a, b, … with so many slices each."""
+    rows = {
+        name: {"allocated": False, "request": size, "profileID": "0", "profileName": f"{size}g.8gb"}
+        for name, size in zip("abc", requests, strict=False)
+    }
+    bound = pod()
+    bound["metadata"]["annotations"] |= {
+        "hami.io/enflame-vgpu-devices-allocated": f"{NODE}-enflame-drs-1,Enflame,8192,17:;"
+        * len(rows),
+        "enflame.com/gcu-assigned": "false",
+        "enflame.com/gcu-assigned-time": "1778573037904666832",
+        "enflame.com/gcu-assigned-index": "1",
+        "enflame.com/gcu-assigned-minor": "1",
+        "assigned-containers": json.dumps(rows),
+    }
+    return bound
+
+
+def test_enflames_slices_are_cut_off_the_card_that_hami_chose(tmp_path: Path) -> None:
+    gcu = count_resource(BY_WORD["Enflame"])
+
+    async def scenario(rig: Rig) -> None:
+        rig.bind(enflame_pod(3, 1), lock=False)
+        # By its size, not by its place: the kubelet doesn't say for which container it asks.
+        (one,) = await rig.ask(1, resource=gcu)
+        rows = json.loads(rig.annotations()["assigned-containers"])
+        assert [rows[name]["allocated"] for name in "ab"] == [False, True]
+        assert one == {
+            "ENFLAME_VISIBLE_DEVICES": "1",
+            "TOPS_VISIBLE_DEVICES": f"DRS-{rows['b']['instanceUUID']}",
+        }
+        assert rig.annotations()["enflame.com/gcu-assigned"] == "false"
+        (three,) = await rig.ask(3, resource=gcu)
+        rows = json.loads(rig.annotations()["assigned-containers"])
+        assert three["TOPS_VISIBLE_DEVICES"] == f"DRS-{rows['a']['instanceUUID']}"
+        assert rows["a"]["instanceUUID"] != rows["b"]["instanceUUID"]
+        assert (rows["a"]["request"], rows["a"]["profileName"]) == (3, "3g.8gb")
+        assert rig.annotations()["enflame.com/gcu-assigned"] == "true"
+        # Enflame's plugin knows nothing of HAMi's phases.
+        assert rig.annotations()[BIND_PHASE] == "allocating"
+        with pytest.raises(NotAssigned, match="no pod on this node waits"):
+            await rig.ask(1, resource=gcu)
+
+    run(tmp_path, scenario, gcu)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        ("assigned-containers", "[]"),
+        ("assigned-containers", '{"a": {"request": "three"}}'),
+        ("enflame.com/gcu-assigned-index", "0"),
+    ],
+)
+def test_what_enflames_plugin_can_not_use_is_refused(
+    tmp_path: Path, annotation: str, value: str
+) -> None:
+    gcu = count_resource(BY_WORD["Enflame"])
+
+    async def scenario(rig: Rig) -> None:
+        bound = enflame_pod(3)
+        bound["metadata"]["annotations"][annotation] = value
+        rig.bind(bound, lock=False)
+        with pytest.raises(NotAssigned):
+            await rig.ask(3, resource=gcu)
+        assert rig.annotations()[BIND_PHASE] == "allocating"
+        assert "hami-mock.io/bind-failed-reason" in rig.annotations()
+
+    run(tmp_path, scenario, gcu)
 
 
 def test_ascend_gets_its_template(tmp_path: Path) -> None:

@@ -25,13 +25,13 @@ class VendorCase:
     problem: str = ""
 
     @classmethod
-    def read(cls, vendor: HamiVendor, annotations: Mapping[str, str]) -> Self:
+    def read(cls, vendor: HamiVendor, node: NodeObject) -> Self:
         """Read the vendor's annotation as the scheduler does."""
-        value = annotations.get(vendor.node.register)
+        value = node.annotations.get(vendor.node.register)
         if value is None or vendor.node.encoding is None:
             return cls(vendor, value)
         try:
-            return cls(vendor, value, decode(value, vendor.node.encoding))
+            return cls(vendor, value, decode(value, vendor.node.encoding, node.name))
         except Malformed as error:
             return cls(vendor, value, problem=str(error))
 
@@ -73,7 +73,7 @@ class NodeCase:
             not_ready=not_ready,
             is_cordoned=part(document, "spec").get("unschedulable") is True,
             vendors=tuple(
-                VendorCase.read(vendor, node.annotations)
+                VendorCase.read(vendor, node)
                 for vendor in vendors_of(config)
                 if _is_here(vendor, node, asked)
             ),

@@ -56,4 +56,4 @@ class PodCase:
         """Yield the containers that ask for cards of a vendor, and for how many."""
         for container in self.pod.containers:
             if count := container.asks.get(vendor.resources.count, 0):
-                yield container, count
+                yield container, 1 if vendor.scheduling.asks_slices else count

@@ -38,12 +38,17 @@ def boolean(text: str, place: str) -> bool:
     return _BOOLEANS[text]
 
 
-def json_list(text: str) -> list[Any]:
-    """Return the elements of a JSON list. Raises Malformed."""
+def json_value(text: str) -> Any:
+    """Return what JSON says. Raises Malformed."""
     try:
-        document = json.loads(text, parse_constant=_no_constant)
+        return json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise Malformed(f"not valid JSON: {error}") from error
+
+
+def json_list(text: str) -> list[Any]:
+    """Return the elements of a JSON list. Raises Malformed."""
+    document = json_value(text)
     if document is None:
         return []
     if not isinstance(document, list):
@@ -66,7 +71,9 @@ class Fields:
         if not isinstance(value, dict | None):
             raise refusal(place, value, "an object")
         self.place = place
-        given = (value or {}).items()
+        self.given: dict[str, Any] = value or {}
+        """The object as it is."""
+        given = self.given.items()
         self._values = {str(key).casefold(): field for key, field in given if field is not None}
 
     def __contains__(self, name: str) -> bool:
@@ -106,6 +113,10 @@ class Fields:
         if not isinstance(value, list):
             raise self._refusal(name, value, "a list")
         return [(element, f"{self.place}: {name}[{i}]") for i, element in enumerate(value)]
+
+    def anything(self, name: str) -> Any:
+        """Return a value of whatever type; absent is None."""
+        return self._get(name, None)
 
     def _get(self, name: str, absent: object) -> Any:
         return self._values.get(name.casefold(), absent)

@@ -15,6 +15,7 @@ class Encoding(StrEnum):
     COLON = "colon form of 9 fields"
     SHORT_COLON = "colon form of 7 fields"
     METAX = "Metax's JSON"
+    DRS = "Enflame's JSON"
 
 
 class ReportStyle(StrEnum):
@@ -36,6 +37,9 @@ class Lock(NamedTuple):
 
 
 HAMI_LOCK = Lock("hami.io/mutex.lock", timedelta(minutes=5))
+
+DRS_DEVICE_ID = "{node}-enflame-drs-{index}"
+"""What the scheduler calls a card of Enflame's, whose annotation has no IDs."""
 
 HAMI_CORE = "hami-core"
 """The mode of a card that is sliced by HAMi's library; the colon form's if it doesn't say."""

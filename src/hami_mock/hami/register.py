@@ -1,7 +1,8 @@
 """The register annotation: the cards that a node has for HAMi.
 
-Four encodings are in use. Since 2.8 NVIDIA's is JSON, as most vendors' is; Hygon and Iluvatar stay
-with the colon form, of nine fields since 2.5 and seven before. Metax has JSON of its own.
+Five encodings are in use. Since 2.8 NVIDIA's is JSON, as most vendors' is; Hygon and Iluvatar stay
+with the colon form, of nine fields since 2.5 and seven before. Metax has JSON of its own, and
+Enflame another (`drs`).
 """
 
 import json
@@ -65,6 +66,10 @@ def encode(encoding: Encoding, devices: Iterable[RegisteredDevice]) -> str:
     devices = tuple(devices)
     for position, device in enumerate(devices):
         _check_numbers(device, _place(position, device.id))
+    if encoding is Encoding.DRS:
+        from hami_mock.hami import drs
+
+        return drs.encode(devices)
     if encoding is Encoding.METAX:
         return _dump(_write_metax(device) for device in devices)
     if encoding is Encoding.JSON:
@@ -73,9 +78,12 @@ def encode(encoding: Encoding, devices: Iterable[RegisteredDevice]) -> str:
     return "".join(_write_colon(device, i, short=short) for i, device in enumerate(devices))
 
 
-def decode(text: str, encoding: Encoding | None = None) -> tuple[RegisteredDevice, ...]:
+def decode(
+    text: str, encoding: Encoding | None = None, node_name: str = ""
+) -> tuple[RegisteredDevice, ...]:
     """Return the cards of an annotation's value, of whatever encoding if none is said.
 
+    The node's name is in the IDs of cards that the annotation has none for.
     Raises Malformed for what HAMi's scheduler refuses, and that is also a value without cards.
     """
     found = recognise(text)
@@ -83,6 +91,10 @@ def decode(text: str, encoding: Encoding | None = None) -> tuple[RegisteredDevic
         raise Malformed(f"the value is in {found}, but HAMi reads {encoding} here")
     if found in _COLONS:
         devices = _read_colons(text)
+    elif found is Encoding.DRS:
+        from hami_mock.hami import drs
+
+        devices = drs.decode(text, node_name)
     else:
         read: _Reader = _read_metax if found is Encoding.METAX else _read_json
         devices = tuple(read(element, i) for i, element in enumerate(json_list(text)))
@@ -94,6 +106,8 @@ def decode(text: str, encoding: Encoding | None = None) -> tuple[RegisteredDevic
 def recognise(text: str) -> Encoding:
     """Return the encoding that a value looks like."""
     start = text.lstrip()
+    if start.startswith("{") and '"profiles"' in start:
+        return Encoding.DRS
     if start.startswith(("[", "{", "null")):
         return Encoding.METAX if _has_uuids(text) else Encoding.JSON
     first = text.split(":", 1)[0]

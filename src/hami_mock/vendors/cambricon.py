@@ -45,6 +45,7 @@ CAMBRICON = Vendor(
             # HAMi 2.10 corrected the word, Cambricon's own plugin still reads the other one.
             assigned=("CAMBRICON_DSMLU_ASSIGNED", "CAMBRICON_DSMLU_ASSIGHED"),
         ),
+        sets_bind_phase=False,
         lock=Lock("cambricon.com/dsmlu.lock", timedelta(minutes=2)),
     ),
     config=ConfigSection("cambricon"),

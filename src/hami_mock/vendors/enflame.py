@@ -1,5 +1,8 @@
 """Enflame: cards in slices (DRS), and whole ones."""
 
+from typing import TYPE_CHECKING
+
+from hami_mock.hami.kinds import DRS_DEVICE_ID, Encoding
 from hami_mock.vendors.scheduling import (
     ConfigSection,
     NodeAnnotations,
@@ -7,7 +10,24 @@ from hami_mock.vendors.scheduling import (
     Scheduling,
     pod_annotations,
 )
-from hami_mock.vendors.vendor import Vendor, core_offer, memory_offer, slot_offer
+from hami_mock.vendors.vendor import Identity, Vendor, core_offer, memory_offer, slot_offer
+
+if TYPE_CHECKING:
+    from hami_mock.vendors.enflame_drs import DrsClaims
+    from hami_mock.vendors.handout import Container, Given
+
+
+def _claims() -> "DrsClaims":
+    from hami_mock.vendors.enflame_drs import DrsClaims
+
+    return DrsClaims()
+
+
+def _hand_out(container: "Container") -> "Given":
+    from hami_mock.vendors.enflame_drs import hand_out
+
+    return hand_out(container)
+
 
 ENFLAME = Vendor(
     maker="enflame",
@@ -15,6 +35,8 @@ ENFLAME = Vendor(
     model="S60",
     uuid_format="{uuid}",
     words=("Enflame",),
+    visible_devices=("ENFLAME_VISIBLE_DEVICES",),
+    identity=Identity.INDEX,
     offers=(
         slot_offer("enflame", "enflame.com/drs-gcu", key="resourceNameDRSGCU"),
         # In GiB; but a number far above what a card has is taken for MiB.
@@ -22,9 +44,13 @@ ENFLAME = Vendor(
         core_offer("enflame", "enflame.com/gcu-core", "J", key="resourceNameGCUCore"),
     ),
     hami=Scheduling(
-        # Not cards, but slices and profiles: none of the encodings.
-        node=NodeAnnotations("enflame.com/gcu-drs-capacity"),
+        node=NodeAnnotations("enflame.com/gcu-drs-capacity", Encoding.DRS),
         pods=PodAnnotations("hami.io/enflame-vgpu-devices-allocated"),
+        device_id=DRS_DEVICE_ID,
+        asks_slices=True,
+        sets_bind_phase=False,
+        claims=_claims,
+        hand_out=_hand_out,
     ),
     config=ConfigSection("enflame"),
 )

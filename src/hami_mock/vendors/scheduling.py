@@ -73,6 +73,9 @@ class Scheduling(NamedTuple):
     - custom: what else a card is registered with, by word, index and product
     - beside: the node's annotations that stand beside that with the cards
     - profiles: what a card of a model can be cut into, in MIG mode
+    - device_id: what the scheduler calls a card, from {node} and {index}; else it is its UUID
+    - asks_slices: what a container asks for are slices of one card, for which it gets one device
+    - sets_bind_phase: the plugin says on a pod that it has all its devices; some vendors' own don't
     - claims: what of a pod is still to be allocated, if not that in `to_allocate`
     - hand_out: what a container gets, if not only the variables
     """
@@ -93,6 +96,9 @@ class Scheduling(NamedTuple):
     custom: Callable[[str, int, str], Mapping[str, Any]] = lambda *_: {}
     beside: "Callable[[Sequence[CardFacts], str], Mapping[str, str]]" = lambda *_: {}
     profiles: Callable[["Model"], "tuple[MigProfile, ...]"] = lambda _: ()
+    device_id: str = ""
+    asks_slices: bool = False
+    sets_bind_phase: bool = True
     claims: "Callable[[], Claims] | None" = None
     hand_out: "Callable[[Container], Given] | None" = None
 

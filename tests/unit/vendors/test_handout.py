@@ -84,4 +84,4 @@ def test_the_annotation_is_emptied_container_by_container() -> None:
 
 def test_who_is_not_locked_for_takes_what_the_kubelet_says() -> None:
     idle = {word for word, hami in BY_WORD.items() if claims_of(hami) is None}
-    assert idle == {"kunlun", "GCU", "Mthreads", "Metax-GPU", "AWSNeuron", "Enflame"}
+    assert idle == {"kunlun", "GCU", "Mthreads", "Metax-GPU", "AWSNeuron"}

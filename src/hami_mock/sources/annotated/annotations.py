@@ -82,7 +82,7 @@ class AnnotatedVendor:
     def _devices(self, hami: HamiVendor, found: Found) -> _Devices:
         try:
             # Of whatever encoding: an old plugin's too.
-            devices = decode(self.node.annotations[hami.node.register])
+            devices = decode(self.node.annotations[hami.node.register], node_name=self.node.name)
             _check(devices)
         except Malformed as error:
             found.reasons.append(f"{hami.node.register}: {error}")

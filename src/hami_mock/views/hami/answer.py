@@ -38,7 +38,7 @@ def answer(
     environments = []
     for size in sizes:
         claim = pod.next(vendor, size)
-        if claim is None or claim.size != size:
+        if claim is None or claim.size != size or not claim.devices:
             raise NotAssigned(
                 f"{resource.name}: the kubelet asks for {size} devices for the next container of "
                 f"{pod}, but HAMi has assigned {claim.size if claim else 0}"
@@ -50,7 +50,7 @@ def answer(
     if pod.next(vendor, 0) is None:
         written |= {key: "true" for key in vendor.pods.assigned if key in pod.annotations}
     is_last = all(pod.next(each, 0) is None for each in vendors_of(state))
-    if is_last:
+    if is_last and any(_says_phase(each, pod) for each in vendors_of(state)):
         written[BIND_PHASE] = BindPhase.SUCCESS
     return Answer(environments, written, is_last)
 
@@ -64,9 +64,19 @@ def vendors_of(state: NodeState) -> list[HamiVendor]:
     return [each.hami.vendor for each in resources if each.hami and takes_part(each)]
 
 
+def _says_phase(vendor: HamiVendor, pod: WaitingPod) -> bool:
+    """Tell whether a plugin that gives the pod devices would say when it has them all."""
+    return vendor.scheduling.sets_bind_phase and vendor.pods.to_allocate in pod.annotations
+
+
 def _card(device_id: str, resource: Resource, side: HamiSide, state: NodeState) -> Card:
     """Return the card that HAMi means. Raises UnknownDevice or UnhealthyDevice."""
-    card = next((card for card in resource.cards if card.uuid == device_id), None)
+    form = side.vendor.scheduling.device_id or "{uuid}"
+    named = {
+        form.format(uuid=card.uuid, node=state.node.name, index=card.index): card
+        for card in resource.cards
+    }
+    card = named.get(device_id)
     if card is None and side.vendor.node.encoding is None:
         # The scheduler numbers the cards that it reckons from the node's capacity, and lost ones
         # aren't in there: n1-cambricon-mlu-0.

@@ -109,7 +109,9 @@ class Attempt:
         _log.warning("%s", reason)
         if self._pod is None:
             return
-        failed = {BIND_PHASE: BindPhase.FAILED.value, REASON: reason}
+        failed = {REASON: reason}
+        if self._side.vendor.scheduling.sets_bind_phase:
+            failed[BIND_PHASE] = BindPhase.FAILED.value
         with anyio.move_on_after(CLEANUP_SECONDS, shield=True):
             try:
                 await self._kubernetes.patch_pod_annotations(

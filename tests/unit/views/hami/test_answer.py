@@ -58,7 +58,7 @@ def test_reckoned_cards_are_numbered_without_lost_ones() -> None:
 def test_only_slots_that_hami_locks_the_node_for_take_part() -> None:
     plain: list[Resource] = [
         count_resource(BY_WORD[word])
-        for word in ("kunlun", "GCU", "Enflame", "Mthreads", "Metax-GPU", "AWSNeuron")
+        for word in ("kunlun", "GCU", "Mthreads", "Metax-GPU", "AWSNeuron")
     ]
     assert not any(takes_part(resource) for resource in plain)
     assert not takes_part(unit_resource([10]))

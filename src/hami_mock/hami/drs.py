@@ -1,0 +1,74 @@
+"""enflame.com/gcu-drs-capacity: the cards that Enflame's plugin has for HAMi, in slices.
+
+It says how many slices each card has, and into which profiles a card can be cut: 3g.20gb has three
+slices and 20 GiB. Cards have no IDs; the scheduler makes them from the node's name and the index.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+
+from hami_mock.hami.errors import Malformed
+from hami_mock.hami.go_values import INT32, Fields, json_value, refusal, whole
+from hami_mock.hami.kinds import DRS_DEVICE_ID
+from hami_mock.hami.register import RegisteredDevice
+
+TYPE = "Enflame"
+_PROFILE = re.compile(r"(\d{1,9})g\.(\d{1,9})gb", re.ASCII)
+
+
+def encode(devices: Iterable[RegisteredDevice]) -> str:
+    """Return the annotation's value. As with the plugin, cards that aren't healthy aren't in it."""
+    devices = tuple(devices)
+    rows = [
+        {"index": str(each.index), "minor": str(each.index), "capacity": each.count}
+        for each in devices
+        if each.healthy
+    ]
+    largest = max(devices, key=lambda each: each.memory)
+    names = _profiles(largest.count, largest.memory // 1024)
+    profiles = {name: str(number) for number, name in enumerate(names)}
+    return json.dumps({"devices": rows, "profiles": profiles}, separators=(",", ":"))
+
+
+def _profiles(slices: int, gib: int) -> list[str]:
+    """Return what fills a card without a rest; the scheduler passes over what has no memory."""
+    sizes = (size for size in range(1, slices + 1) if slices % size == 0)
+    return [f"{size}g.{gib * size // slices}gb" for size in sizes if gib * size >= slices]
+
+
+def decode(text: str, node_name: str) -> tuple[RegisteredDevice, ...]:
+    """Return the cards of an annotation's value. Raises Malformed."""
+    fields = Fields(json_value(text), "the value")
+    profiles = {name: _size(name) for name in fields.mapping("profiles")}
+    slices = max((size for size, _ in profiles.values()), default=0)
+    if slices <= 0:
+        raise Malformed("profiles: there must be one such as 3g.20gb")
+    memory = max(gib for _, gib in profiles.values()) or slices
+    return tuple(
+        _device(Fields(element, place), position, node_name, memory * 1024)
+        for position, (element, place) in enumerate(fields.elements("devices"))
+    )
+
+
+def _size(name: str) -> tuple[int, int]:
+    match = _PROFILE.fullmatch(name.strip().lower())
+    return (int(match[1]), int(match[2])) if match else (0, 0)
+
+
+def _device(fields: Fields, position: int, node_name: str, memory: int) -> RegisteredDevice:
+    told = fields.text("index")
+    index = int(told) if told.isascii() and told.isdecimal() else position
+    capacity = fields.anything("capacity")
+    if isinstance(capacity, str):
+        capacity = whole(capacity.strip(), f"{fields.place}: capacity", INT32)
+    if type(capacity) not in (int, float) or not 0 < int(capacity) < INT32.stop:
+        raise refusal(f"{fields.place}: capacity", capacity, "a number above 0")
+    return RegisteredDevice(
+        id=DRS_DEVICE_ID.format(node=node_name, index=index),
+        count=int(capacity),
+        memory=memory,
+        cores=100,
+        type=TYPE,
+        index=index,
+    )
