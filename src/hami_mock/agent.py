@@ -1,11 +1,11 @@
-"""The agent: one task group that wires settings, state, plugins, control and HTTP together."""
+"""The agent: one task group with a list of sources and views around one state."""
 
 import logging
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 from anyio.abc import TaskStatus
@@ -24,21 +24,30 @@ from hami_mock.sources import unit_record
 from hami_mock.sources.configuration import Configuration
 from hami_mock.sources.configured import plan
 from hami_mock.sources.holders import HolderReader
-from hami_mock.sources.retirement import release_retired
+from hami_mock.sources.retirement import Retirement
 from hami_mock.views.deviceplugin.directory import SocketDirectory
 from hami_mock.views.deviceplugin.plugins import Plugins
-from hami_mock.views.http.server import agent_routes, serve_http
+from hami_mock.views.http.server import Routes
+from hami_mock.views.http.view import HttpView, agent_routes
+from hami_mock.views.view import View
 
 if TYPE_CHECKING:
     from hami_mock.cluster.kubernetes import Kubernetes
     from hami_mock.faults.scenario import Scenario
-    from hami_mock.in_cluster import InCluster
+    from hami_mock.views.hami.allocator import Allocator
 
 _log = logging.getLogger(__name__)
 
 
+class Part(Protocol):
+    """A source or a view, or what they have in common."""
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Run until cancelled; it may end before if there is nothing to do."""
+
+
 class Agent:
-    """A node's device plugins, and all that shows or changes their state."""
+    """A node's state, and in a list all that decides on it, shows it or changes it."""
 
     def __init__(
         self,
@@ -55,10 +64,53 @@ class Agent:
         self.holders = HolderReader(self.state, PodResources(settings.pod_resources_socket))
         self.configuration = Configuration(settings, flags or {}, self.state, self.holders)
         self.stage = Stage(self.state)
-        self._in_cluster = self._join(kubernetes) if kubernetes else None
-        allocator = self._in_cluster.allocator if self._in_cluster else None
-        self._plugins = Plugins(self.state, self.directory, allocator)
+        self.views: list[View] = []
+        """Those that run."""
+        self._kubernetes = kubernetes
+        self._allocator = self._make_allocator()
+        self._plugins = Plugins(self.state, self.directory, self._allocator)
         self.plugins = self._plugins.all
+
+    def _parts(self) -> Iterator[Part]:
+        """Yield sources and views in the order of their start.
+
+        Each is loaded when those before it run: registrations are on their way first, and what
+        isn't needed costs nothing.
+        """
+        settings, state = self.settings, self.state
+        if settings.http_listen:
+            yield HttpView(settings.http_listen, self._routes())
+        yield self._plugins
+        yield self.directory
+        yield self.configuration
+        yield self.stage
+        if settings.control_socket:
+            from hami_mock.control.server import ControlServer
+
+            yield ControlServer(settings.control_socket, self)
+        yield self.holders
+        yield Retirement(state, self.holders)
+        if self._kubernetes is not None:
+            yield from self._cluster_parts(self._kubernetes)
+
+    def _cluster_parts(self, kubernetes: "Kubernetes") -> Iterator[Part]:
+        settings, state = self.settings, self.state
+        if settings.kubernetes_events:
+            from hami_mock.views.node_events import NodeEvents
+
+            yield NodeEvents(kubernetes, state)
+        if self._allocator is not None:
+            from hami_mock.views.hami.registrar import Registrar
+
+            yield self._allocator
+            yield Registrar(state, kubernetes, keep=settings.hami_keep_annotations)
+        if settings.is_companion:
+            from hami_mock.sources.annotated.companion import Companion
+
+            nodes = kubernetes.watch_node(settings.node_name)
+            companion = Companion(settings, state, self.holders, nodes)
+            self.configuration.companion = companion
+            yield companion
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Run until cancelled.
@@ -66,36 +118,30 @@ class Agent:
         Raises StartError if another agent has the socket folder, or the HTTP address can't be had.
         """
         self.directory.claim()
-        for name in self.directory.remove_stale_sockets():
-            _log.info("removed the socket of an agent that is gone: %s", name)
-        async with AsyncExitStack() as stack:
-            stack.callback(self.directory.release)
-            if self.settings.http_listen:
-                writes = self._in_cluster.writes if self._in_cluster else None
-                routes = agent_routes(self.state, self.plugins, self.configuration, writes)
-                server = serve_http(self.settings.http_listen, routes)
-                _log.info("HTTP at %s", await stack.enter_async_context(server))
-            tasks = await stack.enter_async_context(anyio.create_task_group())
-            await tasks.start(self._plugins.run)
-            await tasks.start(self.directory.run)
-            await tasks.start(self.configuration.run)
-            await tasks.start(self.stage.run)
-            if self.settings.control_socket:
-                # Here, so that registrations are on their way before it is loaded.
-                from hami_mock.control.server import ControlServer
+        try:
+            for name in self.directory.remove_stale_sockets():
+                _log.info("removed the socket of an agent that is gone: %s", name)
+            async with anyio.create_task_group() as tasks:
+                for part in self._parts():
+                    await tasks.start(part.run)
+                    if isinstance(part, View):
+                        self.views.append(part)
+                task_status.started()
+                await anyio.sleep_forever()
+        finally:
+            self.directory.release()
 
-                await tasks.start(ControlServer(self.settings.control_socket, self).run)
-            await tasks.start(self.holders.run)
-            await tasks.start(release_retired, self.state, self.holders)
-            if self._in_cluster:
-                await tasks.start(self._in_cluster.run)
-            task_status.started()
-            await anyio.sleep_forever()
+    def _make_allocator(self) -> "Allocator | None":
+        if self._kubernetes is None or not self.settings.hami:
+            return None
+        from hami_mock.views.hami.allocator import Allocator
 
-    def _join(self, kubernetes: "Kubernetes") -> "InCluster":
-        from hami_mock.in_cluster import InCluster
+        return Allocator(self.state, self._kubernetes)
 
-        return InCluster(self, kubernetes)
+    def _routes(self) -> Routes:
+        kubernetes = self._kubernetes
+        writes = (lambda: kubernetes.writes) if kubernetes else None
+        return agent_routes(self.state, self.plugins, self.configuration, writes)
 
     @property
     def node(self) -> Node:
@@ -112,6 +158,7 @@ class Agent:
             **known,
             "configuration": self.configuration.as_data(),
             "scenario": self.stage.status,
+            "views": {view.name: view.status() for view in self.views},
         }
 
     async def set_options(self, values: Mapping[str, str], reset: bool) -> list[str]:

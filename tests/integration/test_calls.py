@@ -32,6 +32,11 @@ def uuids(agent: AgentThread, vendor: str) -> list[str]:
     return [card.uuid for card in agent.agent.node.cards if card.vendor.prefix == vendor]
 
 
+def test_the_views_that_run_say_how_it_goes(kubelet: GrpcioKubelet, agent: AgentThread) -> None:
+    wanted = {"device plugins": {"resources": 7, "watched": 7}}
+    kubelet.wait_until(lambda: agent.call(agent.agent.status)["views"] == wanted, "the views")
+
+
 def test_slots_get_the_whole_cards_without_duplicates(
     kubelet: GrpcioKubelet, agent: AgentThread
 ) -> None:

@@ -12,7 +12,7 @@ from hami_mock.node.event_kinds import Kind
 from hami_mock.node.events import EventLog
 from hami_mock.node.state import NodeState
 from hami_mock.views import node_events
-from hami_mock.views.node_events import report_events
+from hami_mock.views.node_events import NodeEvents
 from tests.integration.fake_api_server import api_server
 from tests.unit.builders import NODE, laid_out
 
@@ -31,7 +31,7 @@ async def test_each_event_is_reported_once_and_in_order(tmp_path: Path) -> None:
         Kubernetes() as kubernetes,
         anyio.create_task_group() as tasks,
     ):
-        await tasks.start(report_events, kubernetes, state)
+        await tasks.start(NodeEvents(kubernetes, state).run)
         await server.wait_until(lambda: len(server.created) == 2)
         perform(Action("recover", ("nvidia/0",)), state)
         await server.wait_until(lambda: len(server.created) == 3)
@@ -60,13 +60,18 @@ async def test_what_could_not_be_reported_is_reported_later(
         anyio.create_task_group() as tasks,
     ):
         server.refuse = lambda line: 403
-        await tasks.start(report_events, kubernetes, state)
+        view = NodeEvents(kubernetes, state)
+        await tasks.start(view.run)
         state.events.add(Kind.CONFIGURATION_CHANGED, "", "first")
         state.events.add(Kind.CONFIGURATION_CHANGED, "", "second")
         await server.wait_until(lambda: len(server.requests) >= 2)
         assert server.created == []
+        assert view.status()["reported"] == 0
+        assert "create" in view.status()["error"]
         server.refuse = lambda line: None
         await server.wait_until(lambda: len(server.created) == 2)
+        await anyio.wait_all_tasks_blocked()
+        assert view.status() == {"reported": 2, "error": None}
         tasks.cancel_scope.cancel()
     assert [event["message"] for event in server.created] == ["first", "second"]
     assert "could not be reported" in caplog.text

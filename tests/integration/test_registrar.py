@@ -33,13 +33,19 @@ REPORT = re.compile(r"Reported_\d{4}\.\d\d\.\d\d \d\d:\d\d:\d\d")
 
 
 @asynccontextmanager
+async def running(registrar: Registrar) -> AsyncIterator[Registrar]:
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(registrar.run)
+        yield registrar
+        tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
 async def registering(
     server: FakeApiServer, state: NodeState, *, keep: bool = False
 ) -> AsyncIterator[Kubernetes]:
-    async with Kubernetes() as kubernetes, anyio.create_task_group() as tasks:
-        await tasks.start(Registrar(state, kubernetes, keep=keep).run)
+    async with Kubernetes() as kubernetes, running(Registrar(state, kubernetes, keep=keep)):
         yield kubernetes
-        tasks.cancel_scope.cancel()
 
 
 def run(folder: Path, scenario: Callable[[FakeApiServer], Awaitable[None]]) -> None:
@@ -216,13 +222,20 @@ def test_an_outage_delays_the_change_and_loses_nothing(
     async def scenario(server: FakeApiServer) -> None:
         resource = count_resource()
         state = state_with(resource)
-        async with registering(server, state):
+        async with (
+            Kubernetes() as kubernetes,
+            running(Registrar(state, kubernetes)) as registrar,
+        ):
             await server.wait_until(lambda: REGISTER in shown(server))
             server.refuse = lambda _: 503
             state.strike(Fault(UNHEALTHY, frozenset({resource.cards[0].uuid})))
-            await server.wait_until(lambda: server.requests.count(f"patch nodes {NODE}") >= 2)
+            await server.wait_until(lambda: server.requests.count(f"patch nodes {NODE}") >= 3)
+            assert "503" in registrar.status()["error"]
             server.refuse = lambda _: None
             await server.wait_until(lambda: health(server) == [False, True])
+            await anyio.wait_all_tasks_blocked()
+            assert REGISTER in registrar.status()["annotations"]
+            assert registrar.status()["error"] is None
 
     run(tmp_path, scenario)
     assert "isn't up to date" in caplog.text

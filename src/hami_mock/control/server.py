@@ -35,6 +35,8 @@ _log = logging.getLogger(__name__)
 class ControlServer:
     """Lets `hami-mock ctl` see and change what it is given."""
 
+    name = "control"
+
     def __init__(self, path: str, controlled: Controlled) -> None:
         self._path = Path(path)
         self._controlled = controlled
@@ -61,6 +63,10 @@ class ControlServer:
             # Somebody may have put another socket in its place.
             if identity(self._path) == own:
                 self._path.unlink(missing_ok=True)
+
+    def status(self) -> dict[str, Any]:
+        """Return the socket, and how many are connected to it."""
+        return {"socket": str(self._path), "connections": self._connections}
 
     async def _serve(self, listener: socket.socket, task_status: TaskStatus[None]) -> None:
         async with anyio.create_task_group() as tasks:

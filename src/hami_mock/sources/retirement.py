@@ -1,5 +1,7 @@
 """Retired devices leave the list when no pod holds them any more."""
 
+from collections.abc import Set
+
 import anyio
 from anyio.abc import TaskStatus
 
@@ -16,28 +18,33 @@ _AGAIN_SECONDS = 10.0
 often."""
 
 
-async def release_retired(
-    state: NodeState,
-    holders: HolderReader,
-    *,
-    task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
-) -> None:
-    """Release retired devices until cancelled. Where nobody knows who holds them, they stay."""
-    task_status.started()
-    while True:
-        await state.wait_until(lambda: state.node.retired > 0)
-        asked_for = state.node
-        await anyio.sleep(_SETTLE_SECONDS)
-        await holders.refresh()
-        if state.node is not asked_for:
-            # What was retired in the meantime has its own time to settle.
-            continue
-        before = state.node.retired
-        if (held := state.holders.ids) is not None:
-            node = release(state.node, held)
-            if node.retired < before:
-                told = f"{before - node.retired} retired devices, {node.retired} are still held"
-                state.events.add(Kind.DEVICES_RELEASED, "", told)
-                state.change(node)
-        if state.node.retired:
-            await anyio.sleep(_AGAIN_SECONDS)
+class Retirement:
+    """Releases retired devices. Where nobody knows who holds them, they stay."""
+
+    def __init__(self, state: NodeState, holders: HolderReader) -> None:
+        self._state = state
+        self._holders = holders
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Release them until cancelled."""
+        task_status.started()
+        state = self._state
+        while True:
+            await state.wait_until(lambda: state.node.retired > 0)
+            asked_for = state.node
+            await anyio.sleep(_SETTLE_SECONDS)
+            await self._holders.refresh()
+            if state.node is not asked_for:
+                # What was retired in the meantime has its own time to settle.
+                continue
+            if (held := state.holders.ids) is not None:
+                self._release(held)
+            if state.node.retired:
+                await anyio.sleep(_AGAIN_SECONDS)
+
+    def _release(self, held: Set[str]) -> None:
+        before, node = self._state.node.retired, release(self._state.node, held)
+        if node.retired < before:
+            told = f"{before - node.retired} retired devices, {node.retired} are still held"
+            self._state.events.add(Kind.DEVICES_RELEASED, "", told)
+            self._state.change(node)

@@ -21,29 +21,39 @@ _LONGEST_MESSAGE = 1024
 _log = logging.getLogger(__name__)
 
 
-async def report_events(
-    kubernetes: "Kubernetes",
-    state: NodeState,
-    *,
-    task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
-) -> None:
-    """Report each event until cancelled, one after the other.
+class NodeEvents:
+    """Reports each event, one after the other.
 
     While the API server is away, events wait in the log; those that fall out of it are gone.
     """
-    task_status.started()
-    reported = 0
-    backoff = Backoff()
-    while True:
-        for event in await state.events.wait_after(reported):
-            try:
-                await kubernetes.create_event(NAMESPACE, as_kubernetes(state.node.name, event))
-            except ClusterError as error:
-                _log.warning("an event could not be reported to Kubernetes: %s", error)
-                await anyio.sleep(backoff.next())
-                break
-            reported = event.number
-            backoff.reset()
+
+    name = "node events"
+
+    def __init__(self, kubernetes: "Kubernetes", state: NodeState) -> None:
+        self._kubernetes = kubernetes
+        self._state = state
+        self._reported = 0
+        self._error: str | None = None
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Report until cancelled."""
+        task_status.started()
+        node, backoff = self._state.node.name, Backoff()
+        while True:
+            for event in await self._state.events.wait_after(self._reported):
+                try:
+                    await self._kubernetes.create_event(NAMESPACE, as_kubernetes(node, event))
+                except ClusterError as error:
+                    self._error = str(error)
+                    _log.warning("an event could not be reported to Kubernetes: %s", error)
+                    await anyio.sleep(backoff.next())
+                    break
+                self._reported, self._error = event.number, None
+                backoff.reset()
+
+    def status(self) -> dict[str, Any]:
+        """Return the number of the last event that was reported, and why it isn't the newest."""
+        return {"reported": self._reported, "error": self._error}
 
 
 def as_kubernetes(node_name: str, event: Event) -> dict[str, Any]:

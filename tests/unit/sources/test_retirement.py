@@ -13,7 +13,7 @@ from hami_mock.settings.settings import load
 from hami_mock.sources import retirement
 from hami_mock.sources.configured import configured_node
 from hami_mock.sources.holders import HolderReader
-from hami_mock.sources.retirement import release_retired
+from hami_mock.sources.retirement import Retirement
 from tests.unit.builders import NODE, resource_named
 
 GPUMEM = "nvidia.com/gpumem"
@@ -54,7 +54,7 @@ def released(state: NodeState, kubelet: Callable[[], Kubelet], enough: Callable[
     async def run() -> None:
         with anyio.fail_after(20):
             async with anyio.create_task_group() as tasks:
-                await tasks.start(release_retired, state, HolderReader(state, kubelet()))
+                await tasks.start(Retirement(state, HolderReader(state, kubelet())).run)
                 await state.wait_until(enough)
                 tasks.cancel_scope.cancel()
 

@@ -1,7 +1,8 @@
 """The companion: follows a node's annotations and allocatable, and offers what they come to."""
 
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from hami_mock.sources.holders import HolderReader
 _SUBJECT = "node annotations"
 _log = logging.getLogger(__name__)
 
-Nodes = AsyncIterator[Mapping[str, Any]]
+Nodes = AsyncGenerator[Mapping[str, Any], None]
 """A Node of Kubernetes as it is now, and again after each change."""
 
 
@@ -61,8 +62,9 @@ class Companion:
         kept = unit_record.read(Path(self._settings.socket_dir), self._settings)
         self._devices |= kept.devices
         task_status.started()
-        async for document in self._nodes:
-            await self._follow(document)
+        async with aclosing(self._nodes) as nodes:
+            async for document in nodes:
+                await self._follow(document)
 
     async def reconfigure(self, settings: Settings) -> list[str]:
         """Take other settings; return what changed."""

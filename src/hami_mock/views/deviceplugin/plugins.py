@@ -1,5 +1,7 @@
 """The plugins of all resources: as many as the state has resources, at any time."""
 
+from typing import Any
+
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
@@ -7,11 +9,13 @@ from hami_mock.node.resources import Resource
 from hami_mock.node.state import NodeState
 from hami_mock.views.deviceplugin.allocation import Assigner
 from hami_mock.views.deviceplugin.directory import SocketDirectory
-from hami_mock.views.deviceplugin.lifecycle import PluginLifecycle
+from hami_mock.views.deviceplugin.lifecycle import Phase, PluginLifecycle
 
 
 class Plugins:
     """Starts a lifecycle for each resource that comes and stops that of each one that goes."""
+
+    name = "device plugins"
 
     def __init__(
         self, state: NodeState, directory: SocketDirectory, assigner: Assigner | None = None
@@ -34,6 +38,11 @@ class Plugins:
                 change = self._state.changes.next()
                 await self._follow(tasks)
                 await change.wait()
+
+    def status(self) -> dict[str, Any]:
+        """Return how many resources there are, and how many of them the kubelet watches."""
+        watched = sum(plugin.phase is Phase.WATCHED for plugin in self.all)
+        return {"resources": len(self.all), "watched": watched}
 
     async def _follow(self, tasks: TaskGroup) -> None:
         resources = self._state.node.resources

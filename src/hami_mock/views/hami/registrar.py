@@ -4,6 +4,7 @@ import logging
 import math
 from contextlib import aclosing
 from datetime import datetime, timedelta
+from typing import Any
 
 import anyio
 from anyio.abc import TaskStatus
@@ -31,6 +32,8 @@ class Registrar:
     idle node it writes nothing.
     """
 
+    name = "hami"
+
     def __init__(self, state: NodeState, kubernetes: Kubernetes, *, keep: bool = False) -> None:
         self._state = state
         self._kubernetes = kubernetes
@@ -38,6 +41,7 @@ class Registrar:
         self._node: Object | None = None
         self._node_changes = Broadcast()
         self._ours: set[str] = set()
+        self._error: str | None = None
         self._written: Registration | None = None
         self._reported: float | None = None
         self._corrected = -math.inf
@@ -55,6 +59,10 @@ class Registrar:
         finally:
             if not self._keep:
                 await self._withdraw()
+
+    def status(self) -> dict[str, Any]:
+        """Return the annotations that are ours, and why they aren't as they should be."""
+        return {"annotations": sorted(self._ours), "error": self._error}
 
     async def _follow_node(self) -> None:
         async with aclosing(self._kubernetes.watch_node(self._state.node.name)) as nodes:
@@ -95,10 +103,11 @@ class Registrar:
                 self._state.node.name, found.annotations
             )
         except ClusterError as error:
+            self._error = str(error)
             _log.warning("what HAMi sees of the node isn't up to date: %s", error)
             return self._after_failure.next()
         self._after_failure.reset()
-        self._written = wanted
+        self._written, self._error = wanted, None
         # Once removed they are the scheduler's: it writes handshakes on nodes without cards too.
         self._ours -= {key for key, value in found.annotations.items() if value is None}
         if found.has_report:

@@ -5,10 +5,9 @@ longer, and more memory, than all the rest of the agent.
 """
 
 import asyncio
-import json
 import logging
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -16,10 +15,6 @@ from http import HTTPStatus
 import anyio
 
 from hami_mock.errors import StartError
-from hami_mock.node.state import NodeState
-from hami_mock.sources.configuration import Configuration
-from hami_mock.views.deviceplugin.lifecycle import Phase, PluginLifecycle
-from hami_mock.views.http.metrics import CONTENT_TYPE, NodeCollector, render
 
 _REQUEST_SECONDS = 5.0
 _log = logging.getLogger(__name__)
@@ -35,38 +30,6 @@ class Answer:
 
 
 Routes = Mapping[str, Callable[[], Answer]]
-
-
-def agent_routes(
-    state: NodeState,
-    plugins: Sequence[PluginLifecycle],
-    configuration: Configuration,
-    api_writes: Callable[[], int] | None = None,
-) -> Routes:
-    """Return the paths that an agent answers."""
-    collector = NodeCollector(state, plugins, configuration, api_writes)
-    return {
-        "/healthz": lambda: Answer(b"ok\n"),
-        "/readyz": lambda: readiness(plugins, configuration),
-        "/metrics": lambda: Answer(render(collector), content_type=CONTENT_TYPE),
-    }
-
-
-def readiness(plugins: Sequence[PluginLifecycle], configuration: Configuration) -> Answer:
-    """Return 200 if the kubelet watches every resource, else 503; the body says what is missing.
-
-    A new configuration with an error doesn't count: the old one still serves. The body has it. What
-    a companion lacks does: there is nothing old that it could go on with.
-    """
-    missing = configuration.missing
-    ready = not missing and all(plugin.phase is Phase.WATCHED for plugin in plugins)
-    resources = {
-        plugin.resource.name: {"phase": plugin.phase, "reason": plugin.reason} for plugin in plugins
-    }
-    told = {"ready": ready, "resources": resources, "configuration": configuration.as_data()}
-    body = json.dumps(told, indent=2) + "\n"
-    status = HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE
-    return Answer(body.encode(), status, "application/json")
 
 
 @asynccontextmanager

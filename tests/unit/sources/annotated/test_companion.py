@@ -1,5 +1,5 @@
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ class Rig:
             self.settings, self.state, HolderReader(self.state, PodResources("")), self._nodes()
         )
 
-    async def _nodes(self) -> AsyncIterator[Mapping[str, Any]]:
+    async def _nodes(self) -> AsyncGenerator[Mapping[str, Any], None]:
         async with self._receive:
             async for document in self._receive:
                 yield document

@@ -14,7 +14,8 @@ from hami_mock.sources.configured import configured_node
 from hami_mock.views.deviceplugin.counters import BUCKETS, Histogram
 from hami_mock.views.deviceplugin.lifecycle import Phase
 from hami_mock.views.http.metrics import CONTENT_TYPE, NodeCollector, render
-from hami_mock.views.http.server import Answer, _respond, agent_routes, readiness, serve_http
+from hami_mock.views.http.server import Answer, _respond, serve_http
+from hami_mock.views.http.view import agent_routes, readiness
 from tests.unit.builders import NODE
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]

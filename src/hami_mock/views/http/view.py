@@ -1,0 +1,71 @@
+"""What an agent answers over HTTP: probes and metrics."""
+
+import json
+import logging
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
+from typing import Any
+
+import anyio
+from anyio.abc import TaskStatus
+
+from hami_mock.node.state import NodeState
+from hami_mock.sources.configuration import Configuration
+from hami_mock.views.deviceplugin.lifecycle import Phase, PluginLifecycle
+from hami_mock.views.http.metrics import CONTENT_TYPE, NodeCollector, render
+from hami_mock.views.http.server import Answer, Routes, serve_http
+
+_log = logging.getLogger(__name__)
+
+
+class HttpView:
+    """Answers probes and scrapes."""
+
+    name = "http"
+
+    def __init__(self, address: str, routes: Routes) -> None:
+        self._address = address
+        self._routes = routes
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Answer until cancelled. Raises StartError if the address can't be had."""
+        async with serve_http(self._address, self._routes) as self._address:
+            _log.info("HTTP at %s", self._address)
+            task_status.started()
+            await anyio.sleep_forever()
+
+    def status(self) -> dict[str, Any]:
+        """Return the address, with the port that was found if any would do."""
+        return {"address": self._address}
+
+
+def agent_routes(
+    state: NodeState,
+    plugins: Sequence[PluginLifecycle],
+    configuration: Configuration,
+    api_writes: Callable[[], int] | None = None,
+) -> Routes:
+    """Return the paths that an agent answers."""
+    collector = NodeCollector(state, plugins, configuration, api_writes)
+    return {
+        "/healthz": lambda: Answer(b"ok\n"),
+        "/readyz": lambda: readiness(plugins, configuration),
+        "/metrics": lambda: Answer(render(collector), content_type=CONTENT_TYPE),
+    }
+
+
+def readiness(plugins: Sequence[PluginLifecycle], configuration: Configuration) -> Answer:
+    """Return 200 if the kubelet watches every resource, else 503; the body says what is missing.
+
+    A new configuration with an error doesn't count: the old one still serves. The body has it. What
+    a companion lacks does: there is nothing old that it could go on with.
+    """
+    missing = configuration.missing
+    ready = not missing and all(plugin.phase is Phase.WATCHED for plugin in plugins)
+    resources = {
+        plugin.resource.name: {"phase": plugin.phase, "reason": plugin.reason} for plugin in plugins
+    }
+    told = {"ready": ready, "resources": resources, "configuration": configuration.as_data()}
+    body = json.dumps(told, indent=2) + "\n"
+    status = HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE
+    return Answer(body.encode(), status, "application/json")
