@@ -57,7 +57,7 @@ class FakeAgent:
 
     async def stop_scenario(self) -> dict[str, Any]:
         if self.scenario is None:
-            raise UsageError("no scenario plays")
+            raise UsageError("no scenario is running")
         self.scenario |= {"ending": "stopped", "next": ""}
         return self.scenario
 

@@ -99,8 +99,8 @@ def test_a_scenario_that_cannot_happen_is_refused(tmp_path: Path) -> None:
     done = run_cli("scenario", "check", str(file))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines() == [
-        f"hami-mock: {file}: steps[0].fail: there is no card 'nvidia/2' here: there are nvidia/0, "
-        "nvidia/1, mlu/0, mlu/1, iluvatar/0, iluvatar/1, ascend/0, ascend/1",
+        f"hami-mock: {file}: steps[0].fail: there is no card 'nvidia/2' on this node: it has "
+        "nvidia/0, nvidia/1, mlu/0, mlu/1, iluvatar/0, iluvatar/1, ascend/0, ascend/1",
         f"hami-mock: {file}: steps[1].xid: 79 is not allowed: only cards of NVIDIA have Xids, not "
         "mlu/0, mlu/1: give a reason instead",
     ]

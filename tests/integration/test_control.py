@@ -158,18 +158,21 @@ async def test_the_answer_says_what_was_done_for_programs_too(
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("fail nvidia/7 mlu/x", "no card 'nvidia/7' here: there are nvidia/0, nvidia/1, mlu/0"),
-        ("fail nvidia/7 mlu/x", "no card 'mlu/x' here"),
+        (
+            "fail nvidia/7 mlu/x",
+            "no card 'nvidia/7' on this node: it has nvidia/0, nvidia/1, ",
+        ),
+        ("fail nvidia/7 mlu/x", "no card 'mlu/x' on this node"),
         ("fail mlu/0 --xid 79", "only cards of NVIDIA have Xids, not mlu/0: give a reason"),
         ("fail --xid 0", "argument --xid: '0' is not allowed: it must be a whole number from 1 to"),
-        ("down nvidia/0", "no resource 'nvidia/0' here: there are nvidia.com/gpu,"),
-        ("clear x", "no card and no resource 'x' here"),
+        ("down nvidia/0", "no resource 'nvidia/0' on this node: it has nvidia.com/gpu,"),
+        ("clear x", "no card or resource 'x' on this node"),
         ("fail all --for 30d", "argument --for: '30d' is not allowed: it must be a time"),
         ("delay allocate 0s", "argument DURATION: '0s' is not allowed"),
         ("events --since=-1", "'-1' is not allowed: it must be a time such as"),
         ("events -f --since=-1", "'-1' is not allowed: it must be a time such as"),
         ("set x=1", "one: wrong\ntwo: wrong"),
-        ("scenario stop", "no scenario plays"),
+        ("scenario stop", "no scenario is running"),
     ],
 )
 async def test_what_is_not_there_is_named_and_nothing_is_done(
@@ -278,7 +281,7 @@ async def test_a_scenario_is_played_and_stopped(
     assert served.agent.noted == [("steps: []", "drill.yaml", 7)]
     playing = "scenario drill.yaml: seed 7, 0s\nnext: fail all\n"
     assert capsys.readouterr().out == (
-        f"no scenario plays\n{playing}{playing}"
+        f"no scenario is running\n{playing}{playing}"
         + "scenario drill.yaml: seed 7, stopped after 0s\n" * 2
     )
 

@@ -70,7 +70,7 @@ async def test_in_a_terminal_it_is_drawn_anew_and_ctrl_c_ends_it(served: Served)
             _, errors = await anyio.to_thread.run_sync(process.communicate)
     os.close(master)
     os.close(slave)
-    assert (process.returncode, errors) == (130, b"")
+    assert (process.returncode, errors) == (-signal.SIGINT, b"")
     for drawn in (first, second):
         assert drawn.count(_CLEAR) == 1
         lines = _ESCAPE.sub("", drawn).splitlines()
@@ -87,7 +87,7 @@ async def test_without_a_terminal_each_change_is_one_more_block(served: Served) 
             await served.ask("fail", targets=["nvidia/0"])
             second = await read_until(reader, "isn't known")
             process.send_signal(signal.SIGINT)
-            assert await anyio.to_thread.run_sync(process.wait) == 130
+            assert await anyio.to_thread.run_sync(process.wait) == -signal.SIGINT
     os.close(reader)
     assert "\x1b" not in first + second
     assert "unhealthy" not in first

@@ -110,7 +110,7 @@ class Commands:
         operation = self._operations.get(request.command)
         if operation is None:
             raise UsageError(
-                f"the agent knows no command {request.command!r}, but {', '.join(self._operations)}"
+                f"there is no command {request.command!r}: use one of {', '.join(self._operations)}"
             )
         given = request.arguments
         return operation, checks.read_arguments(given, operation.required, operation.optional)

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from hami_mock.errors import UsageError
-from hami_mock.faults.actions import find_targets, refuse_xids
+from hami_mock.faults.actions import find_targets
 from hami_mock.faults.scenario import Loop, Part, Scenario, Step
+from hami_mock.faults.targets import refuse_xids
 from hami_mock.kit import durations
 from hami_mock.kit.values import SHORTEST, Mistakes
 
@@ -41,10 +42,10 @@ def check_on_node(scenario: Scenario, node: "Node", mistakes: Mistakes) -> None:
     for step, _ in _last_starts(scenario.steps):
         key = step.action.verb
         try:
-            cards, _ = find_targets(step.action, node)
+            targets = find_targets(step.action, node)
             if xids := step.drawn.get("xid"):
                 key = f"xid: {', '.join(map(str, xids))} is not allowed"
-                refuse_xids(cards)
+                refuse_xids(targets)
         except UsageError as error:
             for problem in error.problems:
                 mistakes.say(f"{step.place}.{key}", problem)

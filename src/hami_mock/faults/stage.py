@@ -53,7 +53,7 @@ class Stage:
     async def stop(self) -> dict[str, Any]:
         """Stop the scenario that plays and undo what it did. Raises UsageError if none plays."""
         if self._player is None or self._idle.is_set():
-            raise UsageError("no scenario plays")
+            raise UsageError("no scenario is running")
         await self._end()
         return asdict(self._player.status)
 

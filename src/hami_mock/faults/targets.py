@@ -1,73 +1,70 @@
 """Words that people write for cards and resources → the cards and resources they mean. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
 from hami_mock.errors import UsageError
 from hami_mock.node.cards import Card
+from hami_mock.node.fault import On
 from hami_mock.node.resources import Resource
-from hami_mock.vendors import Vendor
+from hami_mock.vendors import VENDORS
+
+if TYPE_CHECKING:
+    # `ctl` needs the words, and sizing takes longer to load than all the rest of it.
+    from hami_mock.node.sizing import Node
+
+Target = Card | Resource
 
 ALL = "all"
 _SHOWN = 12
 """How many names an error lists."""
+_NOUNS = {On.CARDS: "card", On.RESOURCES: "resource", On.BOTH: "card or resource"}
 
 
-def find_cards(cards: Sequence[Card], words: Iterable[str]) -> tuple[Card, ...]:
-    """Return the cards that words name: nvidia/0, a UUID, a glob of either, a vendor, or all.
+def find(node: "Node", on: On, words: Iterable[str]) -> tuple[Target, ...]:
+    """Return the cards or resources that words name, in the order of the node.
 
-    Raises UsageError for each word that names no card.
+    A word is a name (nvidia/0, nvidia.com/gpu), a card's UUID, a glob of these, a vendor, or all.
+    Raises UsageError with a line for each word that names nothing.
     """
-    found: dict[str, Card] = {}
-    problems = []
-    for word in words:
-        named = [card for card in cards if is_card(card, word)]
-        found |= {card.uuid: card for card in named}
-        if not named:
-            names = [card.name for card in cards]
-            problems.append(f"there is no card {word!r} here: {_there_are(names)}")
-    if problems:
-        raise UsageError(problems)
-    return tuple(card for card in cards if card.uuid in found)
+    items: list[Target] = [
+        *(() if on is On.RESOURCES else node.cards),
+        *(() if on is On.CARDS else node.resources),
+    ]
+    named = {word: [item for item in items if _is_named(item, word)] for word in words}
+    unknown = [word for word, found in named.items() if not found]
+    if unknown:
+        has = _listed([item.name for item in items])
+        raise UsageError(
+            f"there is no {_NOUNS[on]} {word!r} on this node: it has {has}" for word in unknown
+        )
+    found = {identity(item) for group in named.values() for item in group}
+    return tuple(item for item in items if identity(item) in found)
 
 
-def find_resources(resources: Sequence[Resource], words: Iterable[str]) -> tuple[Resource, ...]:
-    """Return the resources that words name: a full name, a glob, a vendor, or all.
-
-    Raises UsageError for each word that names no resource.
-    """
-    found: set[str] = set()
-    problems = []
-    for word in words:
-        named = {resource.name for resource in resources if is_resource(resource, word)}
-        found |= named
-        if not named:
-            names = [resource.name for resource in resources]
-            problems.append(f"there is no resource {word!r} here: {_there_are(names)}")
-    if problems:
-        raise UsageError(problems)
-    return tuple(resource for resource in resources if resource.name in found)
+def identity(target: Target) -> str:
+    """Return what a fault knows a target by: a card's UUID, a resource's name."""
+    return target.uuid if isinstance(target, Card) else target.name
 
 
-def is_card(card: Card, word: str) -> bool:
-    """Tell whether a word means a card, maybe among others."""
-    return _is_vendor(card.vendor, word) or any(
-        fnmatchcase(name, word) for name in (card.name, card.uuid)
-    )
+def refuse_xids(targets: Iterable[Target]) -> None:
+    """Raise UsageError if some of the cards can't have a Xid."""
+    without = [target.name for target in targets if not target.vendor.has_xids]
+    if without:
+        have = " and ".join(vendor.title for vendor in VENDORS if vendor.has_xids)
+        raise UsageError(
+            f"only cards of {have} have Xids, not {_listed(without)}: give a reason instead"
+        )
 
 
-def is_resource(resource: Resource, word: str) -> bool:
-    """Tell whether a word means a resource, maybe among others."""
-    return _is_vendor(resource.vendor, word) or fnmatchcase(resource.name, word)
+def _is_named(target: Target, word: str) -> bool:
+    # A vendor's cards are known by the prefix of its flags; its name is as good.
+    if word in (ALL, target.vendor.prefix, target.vendor.name):
+        return True
+    return any(fnmatchcase(name, word) for name in (target.name, identity(target)))
 
 
-def _is_vendor(vendor: Vendor, word: str) -> bool:
-    # Its cards are known by the prefix of its flags; its name is as good.
-    return word in (ALL, vendor.prefix, vendor.name)
-
-
-def _there_are(names: Sequence[str]) -> str:
-    if not names:
-        return "there are none"
+def _listed(names: list[str]) -> str:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"there are {', '.join(names[:_SHOWN])}{more}"
+    return (", ".join(names[:_SHOWN]) or "none") + more

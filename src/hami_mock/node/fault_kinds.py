@@ -24,7 +24,7 @@ CALL = Parameter(
     f"the kubelet's call: {' or '.join(Call)}",
     is_required=True,
 )
-SECONDS = Parameter("seconds", SPAN, durations.FORM, is_required=True)
+SECONDS = Parameter("seconds", SPAN, f"how long: {durations.FORM}", is_required=True)
 
 UNHEALTHY = FaultKind(
     "fail",

@@ -152,7 +152,7 @@ def test_what_is_not_there_is_an_error_for_every_verb_and_changes_nothing(
 ) -> None:
     action = Action(verb, ("all", "nvidia/9"))
     (line,) = problems_of(lambda: perform(action, state))
-    assert "'nvidia/9' here" in line
+    assert "'nvidia/9' on this node" in line
     assert (state.faults, kinds(state), dict(state.drops)) == ((), [], {})
     assert problems_of(lambda: names(action, state)) == (line,)
 

@@ -132,7 +132,9 @@ def test_what_is_not_there_is_told_and_the_play_goes_on() -> None:
     ]
     failed = state.events.after(0)[1]
     assert failed.is_warning
-    assert failed.message.startswith("steps[0]: there is no card 'nvidia/7' here: there are nvidia")
+    assert failed.message.startswith(
+        "steps[0]: there is no card 'nvidia/7' on this node: it has nvidia"
+    )
 
 
 def test_cards_may_go_while_it_plays() -> None:

@@ -51,10 +51,10 @@ def test_a_step_says_when_what_and_for_how_long() -> None:
 @pytest.mark.parametrize(
     ("step", "problem"),
     [
-        ("{fail: nvidia/9}", "fail: there is no card 'nvidia/9' here: there are nvidia/0, "),
-        ("{lose: [nvidia/0, 'nope*']}", "lose: there is no card 'nope*' here"),
-        ("{down: nvidia.com/tpu}", "down: there is no resource 'nvidia.com/tpu' here"),
-        ("{clear: x/y}", "clear: there is no card and no resource 'x/y' here"),
+        ("{fail: nvidia/9}", "fail: there is no card 'nvidia/9' on this node: it has nvidia/0, "),
+        ("{lose: [nvidia/0, 'nope*']}", "lose: there is no card 'nope*' on this node"),
+        ("{down: nvidia.com/tpu}", "down: there is no resource 'nvidia.com/tpu' on this node"),
+        ("{clear: x/y}", "clear: there is no card or resource 'x/y' on this node"),
         (
             "{fail: mlu/0, xid: [79, 48]}",
             "xid: 79, 48 is not allowed: only cards of NVIDIA have Xids, not mlu/0: ",

@@ -57,7 +57,7 @@ async def test_one_that_was_put_on_and_stopped_at_once_changes_nothing() -> None
 @pytest.mark.anyio
 async def test_stop_when_nothing_plays_is_an_error() -> None:
     stage = Stage(NodeState(laid_out()))
-    with pytest.raises(UsageError, match="no scenario plays"):
+    with pytest.raises(UsageError, match="no scenario is running"):
         await stage.stop()
     async with anyio.create_task_group() as tasks:
         await tasks.start(stage.run)
@@ -65,6 +65,6 @@ async def test_stop_when_nothing_plays_is_an_error() -> None:
         with anyio.fail_after(5):
             while not (stage.status or {})["done"]:
                 await anyio.wait_all_tasks_blocked()
-        with pytest.raises(UsageError, match="no scenario plays"):
+        with pytest.raises(UsageError, match="no scenario is running"):
             await stage.stop()
         tasks.cancel_scope.cancel()

@@ -1,6 +1,9 @@
+from dataclasses import replace
+
 import pytest
 
-from hami_mock.faults.targets import find_cards, find_resources
+from hami_mock.faults.targets import find
+from hami_mock.node.fault import On
 from tests.unit.builders import cards, laid_out, problems_of
 
 NODE = laid_out(nvidia_cards=3, nvidia_memory=10, ascend_memory=10)
@@ -10,7 +13,7 @@ UUIDS = {card.name: card.uuid for card in CARDS}
 
 
 def names(*words: str) -> list[str]:
-    return [card.name for card in find_cards(CARDS, words)]
+    return [card.name for card in find(NODE, On.CARDS, words)]
 
 
 @pytest.mark.parametrize(
@@ -42,14 +45,14 @@ def test_words_for_cards(words: list[str], found: list[str]) -> None:
 def test_a_word_for_no_card_is_an_error_with_the_cards_that_there_are(word: str) -> None:
     (line,) = problems_of(lambda: names("nvidia/0", word))
     assert line == (
-        f"there is no card {word!r} here: there are nvidia/0, nvidia/1, nvidia/2, mlu/0, mlu/1, "
-        "iluvatar/0, iluvatar/1, ascend/0, ascend/1"
+        f"there is no card {word!r} on this node: it has nvidia/0, nvidia/1, nvidia/2, mlu/0, "
+        "mlu/1, iluvatar/0, iluvatar/1, ascend/0, ascend/1"
     )
 
 
 def test_every_wrong_word_gets_a_line() -> None:
     lines = problems_of(lambda: names("x", "nvidia/0", "y"))
-    assert [line.partition(" here")[0] for line in lines] == [
+    assert [line.partition(" on this node")[0] for line in lines] == [
         "there is no card 'x'",
         "there is no card 'y'",
     ]
@@ -57,18 +60,18 @@ def test_every_wrong_word_gets_a_line() -> None:
 
 def test_a_long_list_of_cards_is_cut() -> None:
     many = cards(20)
-    (line,) = problems_of(lambda: find_cards(many, ["x"]))
+    (line,) = problems_of(lambda: find(replace(NODE, cards=many), On.CARDS, ["x"]))
     assert line.endswith("nvidia/10, nvidia/11 and 8 more")
     assert "nvidia/12" not in line
 
 
 def test_on_a_node_without_cards_the_error_says_so() -> None:
-    (line,) = problems_of(lambda: find_cards((), ["all"]))
-    assert line == "there is no card 'all' here: there are none"
+    (line,) = problems_of(lambda: find(replace(NODE, cards=()), On.CARDS, ["all"]))
+    assert line == "there is no card 'all' on this node: it has none"
 
 
 def resources(*words: str) -> list[str]:
-    return [resource.name for resource in find_resources(RESOURCES, words)]
+    return [resource.name for resource in find(NODE, On.RESOURCES, words)]
 
 
 NVIDIA = [
@@ -98,5 +101,5 @@ def test_words_for_resources(words: list[str], found: list[str]) -> None:
 @pytest.mark.parametrize("word", ["gpu", "nvidia.com", "nvidia/0", "NVIDIA.com/gpu", ""])
 def test_a_word_for_no_resource_is_an_error_with_the_resources_that_there_are(word: str) -> None:
     (line,) = problems_of(lambda: resources(word, "all"))
-    assert line.startswith(f"there is no resource {word!r} here: there are nvidia.com/gpu, ")
+    assert line.startswith(f"there is no resource {word!r} on this node: it has nvidia.com/gpu, ")
     assert line.endswith("huawei.com/Ascend910-memory")

@@ -167,7 +167,7 @@ class World:
     def act(self, what: tuple[str, str]) -> None:
         verb, card = what
         if card not in self.shape.cards():
-            with pytest.raises(UsageError, match=f"there is no card '{card}' here"):
+            with pytest.raises(UsageError, match=f"there is no card '{card}' on this node"):
                 perform(Action(verb, (card,)), self.state)
             return
         perform(Action(verb, (card,)), self.state)

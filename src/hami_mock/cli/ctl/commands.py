@@ -93,36 +93,46 @@ def _simple(command: str) -> Callable[[Parsed], Request]:
     return lambda _: Request(command)
 
 
+def _switch(name: str, text: str) -> Argument:
+    return Argument(name, {"action": "store_true", "help": text})
+
+
 _VALUES = Argument(
     "values",
     {"metavar": "OPTION=VALUE", "nargs": "*", "help": "any option of `hami-mock run`"},
 )
 
 _STATUS = CtlCommand(
-    "show cards, their health, resources, and who holds what",
+    "show the cards, their health, the resources, and which pods hold them",
     ("status", "status --watch", "status -o json"),
     lambda parsed: Request(WATCH if parsed.watch else "status"),
-    (Argument("-w --watch", {"action": "store_true", "help": "show it again after each change"}),),
+    (_switch("-w --watch", "keep running, and show it again after each change"),),
     screen=screens.status,
 )
 
 _OTHERS: Mapping[str, CtlCommand] = {
     "set": CtlCommand(
-        "change options of the running agent, over flags, variables and file",
+        "change options of the running agent; they override flags, variables and the file",
         ("set nvidia-cards=4 nvidia-model=T4", "set cards nvidia=4 mlu=0", "set --reset"),
         _set_request,
         (
             _VALUES,
-            Argument("--reset", {"action": "store_true", "help": "first drop all that was set so"}),
+            _switch("--reset", "first drop everything that was set this way"),
         ),
     ),
     "reload": CtlCommand("read the configuration file again", ("reload",), _simple("reload")),
     "scenario play": CtlCommand(
-        "play a scenario, in place of one that plays",
+        "play a scenario; one that is running is stopped first",
         ("scenario play drill.yaml --seed 7", "scenario play - < drill.yaml"),
         _play_request,
         (
-            Argument("file", {"metavar": "FILE", "help": "where ctl runs; - for stdin"}),
+            Argument(
+                "file",
+                {
+                    "metavar": "FILE",
+                    "help": "a file where ctl runs; - reads stdin",
+                },
+            ),
             Argument("--seed", {**reads(SEED), "help": "the seed of its random choices"}),
         ),
         screens.scenario,
@@ -134,21 +144,25 @@ _OTHERS: Mapping[str, CtlCommand] = {
         screen=screens.scenario,
     ),
     "scenario status": CtlCommand(
-        "show how far the scenario is",
+        "show the progress of the scenario",
         ("scenario status",),
         _simple("status"),
         screen=screens.scenario,
         pick=lambda result: result["scenario"],
     ),
     "events": CtlCommand(
-        "show what has happened",
+        "list what has happened to the node",
         ("events", "events -f --since 10:00", "events --since 2m -o json"),
         _events_request,
         (
-            Argument("-f --follow", {"action": "store_true", "help": "go on until Ctrl-C"}),
+            _switch("-f --follow", "keep printing new ones until Ctrl-C"),
             Argument(
                 "--since",
-                {**reads(_SINCE), "default": {}, "help": f"only newer ones: {_SINCE.allowed}"},
+                {
+                    **reads(_SINCE),
+                    "default": {},
+                    "help": f"only those since then: {_SINCE.allowed}",
+                },
             ),
         ),
         screens.events,

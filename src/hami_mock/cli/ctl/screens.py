@@ -30,7 +30,7 @@ def events(result: list[Data]) -> Iterator[str]:
 def scenario(result: Data | None) -> Iterator[str]:
     """Yield how far the scenario is."""
     if not result:
-        yield "no scenario plays"
+        yield "no scenario is running"
         return
     total = result.get("total")
     of = f" of {durations.show(total)}" if total is not None else ""
@@ -64,7 +64,7 @@ def _configuration(data: Data) -> Iterator[str]:
         yield f"Configuration: changed {moments.show(data['changed'])}"
     if data["overrides"]:
         values = " ".join(f"{name}={value}" for name, value in data["overrides"].items())
-        yield f"Set by hand: {values}"
+        yield f"Set with ctl: {values}"
     for line in data["error"] or ():
         yield f"{paint('configuration error', Style.RED, Style.BOLD)}: {line}"
 

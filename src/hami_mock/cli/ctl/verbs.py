@@ -27,7 +27,9 @@ def verb_commands() -> dict[str, CtlCommand]:
 def _command(verb: Verb) -> CtlCommand:
     arguments = [*map(_argument, verb.parameters), _targets(verb)]
     if isinstance(verb, FaultKind):
-        arguments.append(Argument("--for", {**reads(SPAN), "help": "end it after this time"}))
+        arguments.append(
+            Argument("--for", {**reads(SPAN), "help": "end the fault after this time"})
+        )
     fields = ("targets", "for", *(parameter.name for parameter in verb.parameters))
 
     def request(parsed: Parsed) -> Request:

@@ -131,7 +131,7 @@ def test_the_configuration_and_the_scenario() -> None:
     assert text.splitlines()[:7] == [
         "Node node-a: hami-mock 0.2.0, not ready",
         "Configuration: changed 2023-11-14 22:13:20",
-        "Set by hand: nvidia-cards=4 mlu-cards=0",
+        "Set with ctl: nvidia-cards=4 mlu-cards=0",
         "configuration error: x.yaml: a: wrong",
         "configuration error: x.yaml: b: wrong",
         "Scenario drill: seed 7, 12.3s",
@@ -157,7 +157,7 @@ def test_a_scenario_with_and_without_an_end() -> None:
     assert list(screens.scenario(data)) == ["scenario drill: seed 7, 0s of 1m30s"]
     data |= {"total": None, "next": "fail all", "next_at": 30.0}
     assert list(screens.scenario(data))[1:] == ["next at 30s: fail all"]
-    assert list(screens.scenario(None)) == ["no scenario plays"]
+    assert list(screens.scenario(None)) == ["no scenario is running"]
     data |= {"ending": "stopped", "elapsed": 12.0, "total": 90.0, "next": ""}
     assert list(screens.scenario(data)) == ["scenario drill: seed 7, stopped after 12s of 1m30s"]
 
