@@ -543,6 +543,22 @@ def test_a_pod_of_two_vendors_has_all_when_both_have_given(tmp_path: Path) -> No
     run(tmp_path, scenario, GPU, mlu)
 
 
+@pytest.mark.parametrize("word", ["Metax-GPU", "GCU", "kunlun", "Mthreads", "AWSNeuron"])
+def test_pods_of_plugins_that_do_not_know_hami_stay_in_allocating(
+    tmp_path: Path, word: str
+) -> None:
+    resource = count_resource(BY_WORD[word])
+
+    async def scenario(rig: Rig) -> None:
+        rig.bind(pod(), lock=False)
+        written = len(rig.server.writes)
+        assert not rig.allocator.handles(resource)
+        assert rig.annotations()[BIND_PHASE] == "allocating"
+        assert len(rig.server.writes) == written
+
+    run(tmp_path, scenario, resource)
+
+
 def enflame_pod(*requests: int) -> dict[str, Any]:
     """What HAMi 2.10 writes on a pod for containers a, b, … with so many slices each."""
     rows = {

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from hami_mock.doctor import pod_assignment
+from hami_mock.doctor import pod_assignment, pod_request
 from hami_mock.doctor.finding import Finding
 from hami_mock.doctor.pod_case import PodCase
 from tests.unit.doctor.patients import ALLOCATED, ago, assigned, node, pod, pod_case, told
@@ -87,6 +87,21 @@ def test_assigned_cards(text: str, containers: list[dict[str, str]], what: str |
     )
     assert told(findings) == ([("error", ALLOCATED)] if what else [])
     assert all(finding.what.startswith(what or "") for finding in findings)
+
+
+def test_three_slices_of_enflames_are_one_device_of_a_card() -> None:
+    capacity = '{"devices":[{"index":"0","minor":"0","capacity":6}],"profiles":{"3g.24gb":"0"}}'
+    drs = "enflame.com/drs-gcu"
+    on = node(annotations={"enflame.com/gcu-drs-capacity": capacity}, resources={drs: "6"})
+    where = {"hami.io/vgpu-node": "n1"}
+    for card, wrong in (("n1-enflame-drs-0", 0), ("n1-enflame-drs-1", 1)):
+        text = f"{card},Enflame,24576,50:;"
+        asked = pod(
+            {drs: "3"}, annotations={"hami.io/enflame-vgpu-devices-allocated": text, **where}
+        )
+        examined = pod_case(asked, on)
+        assert len(list(pod_assignment.assigned_cards(examined))) == wrong
+        assert list(pod_request.cards_suffice(examined)) == []
 
 
 def test_cards_of_another_node_can_not_be_looked_up() -> None:
