@@ -13,25 +13,27 @@ _HEAD = """\
 
 <!-- Written by `make references` from src/hami_mock/settings/options.py. -->
 
-Every option is a flag, an environment variable and a key of the YAML file given with `--config`:
-`--nvidia-cards 8` is `HAMI_MOCK_NVIDIA_CARDS=8` and `nvidia-cards: 8`. In the file, a mapping
-joins its keys with a dash: `nvidia: {cards: 8}` says the same. A flag beats a variable beats the
-file, and `hami-mock ctl set` beats them all until the agent ends. One dash or two, `=` or a
-space, `_` or `-` are all the same.
+Every option is a flag, an environment variable and a key of the YAML file named by `--config`:
+`--nvidia-cards 8`, `HAMI_MOCK_NVIDIA_CARDS=8` and `nvidia-cards: 8` mean the same. In the file, a
+mapping joins its keys with a dash, so you can also write `nvidia: {cards: 8}`. Flags override
+variables, variables override the file, and `hami-mock ctl set` overrides them all until the agent
+ends. Flags may have one dash or two, `=` or a space, `_` or `-`.
 
-"When" tells what a running agent does with a change, in the file or by `ctl set`: it takes effect
-at once, or at the next start (`ctl set` refuses it), or it is refused, because it would be
-another node.
+The column "when" says what a running agent does with a change, in the file or by `ctl set`: it
+applies it at once; it keeps it for the next start (`ctl set` refuses it); or it refuses it,
+because the node would be another one.
 
 `hami-mock init -o FILE` writes a file with every option as a comment. `hami-mock schema config`
-prints a JSON Schema of the file ([schemas/config.json](../schemas/config.json)), so that editors
-complete it.
+prints the JSON Schema of the file ([schemas/config.json](../schemas/config.json)), and `hami-mock
+schema scenario` that of scenarios ([schemas/scenario.json](../schemas/scenario.json)). Editors
+with a YAML language server complete and check a file that begins with `# yaml-language-server:
+$schema=PATH`.
 
-The file can also list cards of different models (`nvidia-groups`, and so for each vendor) and
-options for some nodes (`nodes`). Where it lists groups, a flag, a variable or `ctl set` for the
-number of cards takes the first ones of them, with their NUMA nodes and links; more than there
-are, another model or other memory is refused. A section under `nodes` may replace the groups of
-the rest of the file.
+The file can also list cards of different models (`nvidia-groups`, and the same for each vendor)
+and options for some nodes only (`nodes`). Where it lists groups, a number of cards given by a
+flag, a variable or `ctl set` takes the first cards of these groups, with their NUMA nodes and
+links. A larger number than the groups have is refused, and so is another model or memory size. A
+section under `nodes` may replace the groups of the rest of the file.
 
 """
 
@@ -45,8 +47,8 @@ def flags_page() -> str:
 
 def _table(section: str, options: Iterator[Option]) -> Iterator[str]:
     yield f"## {section}\n"
-    yield "| flag | variable | default | when | |"
-    yield "|---|---|---|---|---|"
+    yield "| flag | variable | key | default | when | |"
+    yield "|---|---|---|---|---|---|"
     for option in options:
         names = "<br>".join(f"`--{name}`" for name in (option.name, *option.aliases))
         variables = "<br>".join(f"`{name}`" for name in option.variables)
@@ -54,7 +56,8 @@ def _table(section: str, options: Iterator[Option]) -> Iterator[str]:
         when = "refused" if option.fixed else str(option.takes_effect).removeprefix("at the ")
         values = option.kind.metavar.replace("|", " \\| ")
         text = option.help.replace("|", "\\|")
-        yield f"| {names} {values} | {variables} | {default} | {when} | {text} |"
+        key = "" if option.name == "config" else f"`{option.name}`"
+        yield f"| {names} {values} | {variables} | {key} | {default} | {when} | {text} |"
 
 
 def main() -> None:

@@ -75,7 +75,7 @@ GENERAL = (
     ),
     Option(
         "vendors", kinds.VENDOR_LIST, None,
-        "give the node cards of these vendors only (default: of all that have cards)", "General",
+        "restrict the node to cards of these vendors, such as nvidia,mlu", "General",
     ),
     _at_start(
         "socket-dir", kinds.FOLDER, "/var/lib/kubelet/device-plugins",

@@ -135,13 +135,20 @@ def _load(
     device_files: _DeviceFiles = {}
     found = []
     for section in (chosen, *others):
-        layers = [*weak, *_special(path, section, problems), *strong]
+        stronger = strong if section is chosen or for_all else map(_without_cards, strong)
+        layers = [*weak, *_special(path, section, problems), *stronger]
         name = node_name if section is chosen else _name_in(section) or node_name
         settings = _settings(layers, name, device_files, problems)
         found.append(replace(settings, warnings=tuple(warnings), section=section))
     if problems:
         raise UsageError(dict.fromkeys(problems))
     return found
+
+
+def _without_cards(layer: Layer) -> Layer:
+    """Leave out which cards this node has: that needn't go with another node's section."""
+    ends = ("-cards", "-model", "-memory")
+    return {name: entry for name, entry in layer.items() if not name.endswith(ends)}
 
 
 def _name_in(section: Section | None) -> str:

@@ -110,6 +110,14 @@ def test_a_section_may_replace_the_groups_of_the_file(tmp_path: Path) -> None:
     assert (only.cards, only.model.name) == (9, "L4")
 
 
+def test_a_flag_for_this_nodes_cards_need_not_go_with_the_groups_of_others(tmp_path: Path) -> None:
+    text = "nodes: [{match: other, nvidia-groups: [{cards: 1}], vendors: nvidia}]"
+    flags = {"nvidia_cards": "4", "nvidia_model": "T4", "mlu_cards": "1"}
+    (only,) = groups_of(tmp_path, text, node_name="mine", **flags)
+    assert (only.cards, only.model.name) == (4, "T4")
+    assert len(problems_of(lambda: groups_of(tmp_path, text, node_name="other", **flags))) == 3
+
+
 def vendors_with_cards(flags: dict[str, str]) -> list[str]:
     return [found.vendor.prefix for found in load(flags).vendors if found.groups]
 
