@@ -6,6 +6,7 @@ import pytest
 
 from hami_mock.cli.ctl.client import main
 from hami_mock.errors import UsageError
+from hami_mock.faults.actions import Action, perform
 from hami_mock.faults.player import Player
 from hami_mock.faults.scenario_reader import parse
 from hami_mock.faults.timeline import moments
@@ -15,6 +16,7 @@ from hami_mock.node.fault_kinds import REASON, VERBS
 from hami_mock.node.state import NodeState
 from tests.integration.control_rig import Served
 from tests.unit.builders import laid_out
+from tests.unit.views.http.test_metrics import make_agent, of, samples
 
 Captured = pytest.CaptureFixture[str]
 
@@ -80,6 +82,12 @@ async def test_the_agent_checks_its_parameters(served: Served) -> None:
         "xid: there is no such key",
         "percent: 100 is not allowed: it must be a whole number from 1 to 99",
     )
+
+
+def test_metrics_count_it(socket_folder: Path) -> None:
+    agent = make_agent(socket_folder)
+    perform(Action("throttle", ("nvidia",), {"percent": 50}), agent.state)
+    assert of(samples(agent), "hami_mock_faults", effect="throttled") == 2
 
 
 def test_ctl_checks_its_parameters_too() -> None:
