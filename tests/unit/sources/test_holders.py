@@ -1,4 +1,5 @@
 import anyio
+import anyio.lowlevel
 import pytest
 
 from hami_mock.kubelet.holder import Holder
@@ -45,3 +46,31 @@ def test_the_kubelet_is_asked_after_devices_were_given_until_it_names_their_pod(
     anyio.run(run)
     assert kubelet.asked == 2
     assert state.holders.all == (Holder(POD, {GPU: ["a"]}),)
+
+
+def test_asking_takes_a_small_part_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    naps: list[float] = []
+
+    async def nap(seconds: float) -> None:
+        naps.append(seconds)
+        await anyio.lowlevel.checkpoint()
+
+    class Slow(Kubelet):
+        async def holders(self) -> tuple[Holder, ...] | None:
+            clock[0] += 2.0
+            return await super().holders()
+
+    clock = [0.0]
+    monkeypatch.setattr(holders.anyio, "sleep", nap)
+    monkeypatch.setattr(holders.anyio, "current_time", lambda: clock[0])
+    state, kubelet = NodeState(laid_out(None)), Slow()
+
+    async def run() -> None:
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(HolderReader(state, kubelet).run)
+            state.holders.give(GPU, ["a"])
+            await state.holders.changes.wait_until(lambda: not state.holders.has_unnamed)
+            tasks.cancel_scope.cancel()
+
+    anyio.run(run)
+    assert naps == [1.0, 10.0, 40.0]
