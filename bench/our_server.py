@@ -23,9 +23,9 @@ async def _main(socket: Path, chosen: Setting) -> None:
 
     def flip() -> None:
         if state.unhealthy:
-            state.lift(fault)
+            state.end_faults(fault)
         else:
-            state.strike(fault)
+            state.begin_faults(fault)
 
     def build() -> dict[str, float]:
         return {

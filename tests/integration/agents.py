@@ -94,9 +94,9 @@ class AgentThread:
         )
         return faults
 
-    def lift(self, faults: tuple[Fault, ...]) -> None:
+    def end_faults(self, faults: tuple[Fault, ...]) -> None:
         """Let faults end."""
-        self.call(self.agent.state.lift, *faults)
+        self.call(self.agent.state.end_faults, *faults)
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function, or await it, in the agent's thread."""

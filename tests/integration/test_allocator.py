@@ -324,7 +324,7 @@ def test_a_card_that_failed_after_the_binding_is_not_given(
 ) -> None:
     async def scenario(rig: Rig) -> None:
         rig.bind(pod(vgpu=segment(B)))
-        rig.state.strike(Fault(effect, frozenset({B})))
+        rig.state.begin_faults(Fault(effect, frozenset({B})))
         with pytest.raises(NotAssigned, match="unhealthy"):
             await rig.ask(1)
         assert rig.annotations()[BIND_PHASE] == "failed"

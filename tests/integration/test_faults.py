@@ -123,11 +123,11 @@ def test_faults_on_one_card_overlap(kubelet: GrpcioKubelet, agent: AgentThread) 
     first = agent.act("fail", "mlu/0", reason="hot")
     second = agent.act("fail", "mlu/0", reason="old")
     wait_for_list(kubelet, MLU, 2)
-    agent.lift(first)
+    agent.end_faults(first)
     agent.act("fail", "mlu/1")
     wait_for_list(kubelet, MLU, 3)
     assert healthy(kubelet, MLU) == 0
-    agent.lift(second)
+    agent.end_faults(second)
     wait_for_list(kubelet, MLU, 4)
     assert healthy(kubelet, MLU) == 10
 
@@ -178,7 +178,7 @@ def test_a_card_that_fails_while_its_resource_is_down_is_unhealthy_in_the_first_
     down = agent.act("down", GPUMEM)
     kubelet.wait_until(lambda: kubelet.current(GPUMEM).ended, "the end of the stream")
     agent.act("fail", "nvidia/0")
-    agent.lift(down)
+    agent.end_faults(down)
     kubelet.wait_for_lists({GPUMEM}, registrations=2)
     assert healthy(kubelet, GPUMEM) == 50
     assert len(kubelet.current(GPUMEM).lists) == 1
@@ -202,7 +202,7 @@ def test_a_refused_registration_is_told_and_tried_again_at_once_when_it_is_lifte
             plugin._backoff.first = plugin._backoff.longest = plugin._backoff._last = LONG
             errors = plugin.counters.registration_errors
             kubelet.wait_until(lambda: plugin.counters.registration_errors > errors, "the pause")
-            agent.lift(faults)
+            agent.end_faults(faults)
             kubelet.wait_for_lists({GPU})
             kubelet.wait_until(lambda: plugin.phase is Phase.WATCHED, "the phase")
 
@@ -246,7 +246,7 @@ def others_go_on(kubelet: GrpcioKubelet, agent: AgentThread) -> None:
     faults = agent.act("fail", "nvidia/1", "mlu/1")
     for name in ALL:
         wait_for_list(kubelet, name, number[name] + 1)
-    agent.lift(faults)
+    agent.end_faults(faults)
     for name in ALL:
         wait_for_list(kubelet, name, number[name] + 2)
 
@@ -261,7 +261,7 @@ def test_an_allocate_that_is_slow_keeps_nobody_else_waiting_and_is_answered_in_t
     others_go_on(kubelet, agent)
     assert plugin.pre_start([slot]) is not None
     assert not answer.done()
-    agent.lift(faults)
+    agent.end_faults(faults)
     (container,) = answer.result(timeout=PATIENCE)
     assert container.envs["NVIDIA_VISIBLE_DEVICES"] == uuid_of(agent, "nvidia/0")
 
@@ -339,7 +339,7 @@ def test_pre_start_can_be_slow_or_fail_too(
     answer = beside.submit(lambda: plugin.pre_start([slot]))
     assert len(plugin.allocate([slot])) == 1
     assert not answer.done()
-    agent.lift(faults)
+    agent.end_faults(faults)
     assert answer.result(timeout=PATIENCE) is not None
     agent.act("break", GPU, call=Call.PRESTART)
     with pytest.raises(grpc.RpcError) as caught:

@@ -127,15 +127,15 @@ def test_health_shows_together_with_a_report(tmp_path: Path) -> None:
             await server.wait_until(lambda: REGISTER in shown(server))
             server.annotate("nodes", NODE, {ILUVATAR_HANDSHAKE: "Requesting_2026-11-15 23:25:11"})
             fault = Fault(UNHEALTHY, frozenset({iluvatar.cards[1].uuid}))
-            state.strike(fault)
+            state.begin_faults(fault)
             await server.wait_until(lambda: health(server, ILUVATAR_REGISTER) == [True, False])
             assert set(server.writes[-1].annotations) == {ILUVATAR_REGISTER, ILUVATAR_HANDSHAKE}
             assert REPORT.fullmatch(shown(server)[ILUVATAR_HANDSHAKE])
-            state.lift(fault)
+            state.end_faults(fault)
             await server.wait_until(lambda: health(server, ILUVATAR_REGISTER) == [True, True])
             # A degraded card is as good as any to HAMi.
             writes = len(server.writes)
-            state.strike(Fault(DEGRADED, frozenset({iluvatar.cards[0].uuid})))
+            state.begin_faults(Fault(DEGRADED, frozenset({iluvatar.cards[0].uuid})))
             assert await writes_so_far(server) == writes
 
     run(tmp_path, scenario)
@@ -148,13 +148,13 @@ def test_a_vendor_without_cards_vanishes_and_its_handshake_is_left_alone(tmp_pat
         async with registering(server, state):
             await server.wait_until(lambda: REGISTER in shown(server))
             lost = Fault(LOST, frozenset(card.uuid for card in iluvatar.cards))
-            state.strike(lost)
+            state.begin_faults(lost)
             await server.wait_until(lambda: ILUVATAR_REGISTER not in shown(server))
             assert ILUVATAR_HANDSHAKE not in shown(server)
             writes = len(server.writes)
             server.annotate("nodes", NODE, {ILUVATAR_HANDSHAKE: "Requesting_2026-11-15 23:25:11"})
             assert await writes_so_far(server) == writes
-            state.lift(lost)
+            state.end_faults(lost)
             await server.wait_until(lambda: ILUVATAR_REGISTER in shown(server))
             assert REPORT.fullmatch(shown(server)[ILUVATAR_HANDSHAKE])
 
@@ -228,7 +228,7 @@ def test_an_outage_delays_the_change_and_loses_nothing(
         ):
             await server.wait_until(lambda: REGISTER in shown(server))
             server.refuse = lambda _: 503
-            state.strike(Fault(UNHEALTHY, frozenset({resource.cards[0].uuid})))
+            state.begin_faults(Fault(UNHEALTHY, frozenset({resource.cards[0].uuid})))
             await server.wait_until(lambda: server.requests.count(f"patch nodes {NODE}") >= 3)
             assert "503" in registrar.status()["error"]
             server.refuse = lambda _: None
@@ -250,7 +250,7 @@ def test_a_watch_that_lags_behind_our_own_writes_leads_to_none(tmp_path: Path) -
             await server.wait_until(lambda: REGISTER in shown(server))
             server.hold_events = True
             server.annotate("nodes", NODE, {"x": "older than the next write"})
-            state.strike(Fault(UNHEALTHY, frozenset({resource.cards[0].uuid})))
+            state.begin_faults(Fault(UNHEALTHY, frozenset({resource.cards[0].uuid})))
             await server.wait_until(lambda: health(server) == [False, True])
             server.release_events()
             assert await writes_so_far(server) == 2

@@ -54,7 +54,7 @@ def act(
 
 async def _lift_later(state: NodeState, faults: Sequence[Fault], seconds: float) -> None:
     await anyio.sleep(seconds)
-    state.lift(*faults)
+    state.end_faults(*faults)
 
 
 def _told(faults: Iterable[Fault], when: str, state: NodeState) -> Iterator[str]:

@@ -63,7 +63,7 @@ class Action:
 
 
 def perform(action: Action, state: "NodeState", random: Random | None = None) -> tuple[Fault, ...]:
-    """Do it, and return the faults that it began: `state.lift` ends them again.
+    """Do it, and return the faults that it began: `state.end_faults` ends them again.
 
     Raises UsageError if it names what isn't there, or asks for what can't be.
     """
@@ -75,7 +75,7 @@ def perform(action: Action, state: "NodeState", random: Random | None = None) ->
         resources = [target for target in targets if isinstance(target, Resource)]
         state.drop_streams(resources, action.parameters.get("reason", ""))
     else:
-        state.lift_from(frozenset(map(identity, targets)), mended_by(verb))
+        state.end_faults_of(frozenset(map(identity, targets)), mended_by(verb))
     return ()
 
 
@@ -122,5 +122,5 @@ def _begin(
     faults = tuple(
         Fault(kind, frozenset({identity(target)}), reason, details) for target in targets
     )
-    state.strike(*faults)
+    state.begin_faults(*faults)
     return faults

@@ -149,7 +149,7 @@ class Player:
     def _lift(self, faults: Iterable[Fault]) -> tuple[str, ...]:
         lasting = [fault for fault in faults if fault in self._state.faults]
         if lasting:
-            self._state.lift(*lasting)
+            self._state.end_faults(*lasting)
         cards = self._state.cards
         targets = dict.fromkeys(name for fault in lasting for name in sorted(fault.targets))
         return tuple(cards[target].name if target in cards else target for target in targets)

@@ -45,26 +45,26 @@ class NodeState:
         self.loads: dict[tuple[str, Container], Load] = {}
         """What containers make of the cards they hold, by the card's UUID; idle if not in here."""
         self.changes = Broadcast()
-        self._look()
+        self._index()
 
-    def strike(self, *faults: Fault) -> None:
+    def begin_faults(self, *faults: Fault) -> None:
         """Let faults begin, all at once."""
         self.faults += faults
         for fault in faults:
             for target in sorted(fault.targets):
                 self.events.add(fault.kind.began, self._subject(target), fault.text)
-        self._tell()
+        self._update()
 
-    def lift(self, *faults: Fault) -> None:
+    def end_faults(self, *faults: Fault) -> None:
         """Let faults end, all at once; one that has ended already is passed over."""
         ending = [fault for fault in self.faults if fault in faults]
         self.faults = tuple(fault for fault in self.faults if fault not in faults)
         for fault in ending:
             for target in sorted(fault.targets):
                 self._tell_end(fault, target)
-        self._tell()
+        self._update()
 
-    def lift_from(self, targets: Set[str], kinds: Set[FaultKind] | None = None) -> None:
+    def end_faults_of(self, targets: Set[str], kinds: Set[FaultKind] | None = None) -> None:
         """Let all faults of these kinds (None: of any) end for some of their targets."""
         among = [f for f in self.faults if kinds is None or f.kind in kinds]
         touched = [f for f in among if f.targets & targets]
@@ -73,7 +73,7 @@ class NodeState:
         for fault in touched:
             for target in sorted(fault.targets & targets):
                 self._tell_end(fault, target)
-        self._tell()
+        self._update()
 
     def count_xid(self, cards: Iterable[Card], xid: int) -> None:
         """Count a Xid that does a card no harm."""
@@ -87,7 +87,7 @@ class NodeState:
         for resource in resources:
             self.drops[resource.name] += 1
             self.events.add(Kind.STREAMS_DROPPED, resource.name, reason or "on command")
-        self._tell()
+        self._update()
 
     def change(self, node: Node) -> None:
         """Take another configuration of the node; faults of what is gone go with it."""
@@ -98,7 +98,7 @@ class NodeState:
             for f in self.faults
             if f.targets & here
         )
-        self._tell()
+        self._update()
 
     def current(self, resource: Resource) -> Resource:
         """Return a resource as it is now: a change of the configuration may have replaced it."""
@@ -174,7 +174,7 @@ class NodeState:
         card = self.cards.get(target)
         return card.name if card else target
 
-    def _look(self) -> None:
+    def _index(self) -> None:
         """Work out what is asked for often."""
         self.cards = {card.uuid: card for card in self.node.cards}
         self.resources = {resource.name: resource for resource in self.node.resources}
@@ -186,6 +186,6 @@ class NodeState:
         sets = (fault.targets for fault in self.faults if fault.kind is kind)
         return frozenset[str]().union(*sets)
 
-    def _tell(self) -> None:
-        self._look()
+    def _update(self) -> None:
+        self._index()
         self.changes.send()

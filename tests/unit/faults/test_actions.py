@@ -65,7 +65,7 @@ def test_cards_fail_vanish_and_degrade(state: NodeState, verb: str, seen: str, k
         (kind, "mlu/0"),
     ]
     assert all(event.message.endswith(": old age") for event in state.events.after(0))
-    state.lift(*faults)
+    state.end_faults(*faults)
     assert not getattr(state, seen)
 
 
@@ -116,7 +116,7 @@ def test_resources_go_down_and_their_calls_go_wrong(
     do(state, "clear", GPU)
     assert not state.has(GPU, effect)
     assert state.has("cambricon.com/vmlu", effect)
-    state.lift(*faults)
+    state.end_faults(*faults)
     assert state.faults == ()
     assert kinds(state)[2:] == [Kind.FAULT_ENDED] * 2
 
@@ -321,5 +321,5 @@ def test_lifting_all_that_an_action_began_ends_it_wherever_it_is_left(
             begun += perform(action, state, Random(1))
         except UsageError:
             continue
-    state.lift(*begun)
+    state.end_faults(*begun)
     assert state.faults == ()

@@ -43,10 +43,10 @@ def test_all_cards_are_well_at_first() -> None:
 def test_a_fault_begins_and_ends(effect: FaultKind, seen: str, events: list[Kind]) -> None:
     state, first, _ = make_state()
     struck = fault(first, effect=effect)
-    state.strike(struck)
+    state.begin_faults(struck)
     assert getattr(state, seen) == {first}
     assert state.has(first, effect)
-    state.lift(struck)
+    state.end_faults(struck)
     assert getattr(state, seen) == set()
     assert kinds(state) == events
 
@@ -54,11 +54,11 @@ def test_a_fault_begins_and_ends(effect: FaultKind, seen: str, events: list[Kind
 def test_a_card_is_well_only_when_all_of_its_faults_have_ended() -> None:
     state, first, _ = make_state()
     one, other = fault(first, reason="hot"), fault(first, reason="old")
-    state.strike(one, other)
-    state.lift(one)
+    state.begin_faults(one, other)
+    state.end_faults(one)
     assert state.unhealthy == {first}
     assert state.events.after(2)[0].message == "unhealthy: hot; still unhealthy: old"
-    state.lift(other)
+    state.end_faults(other)
     assert state.unhealthy == set()
     assert kinds(state)[2:] == [Kind.FAULT_ENDED, Kind.CARD_RECOVERED]
 
@@ -66,16 +66,16 @@ def test_a_card_is_well_only_when_all_of_its_faults_have_ended() -> None:
 def test_a_fault_that_has_ended_is_passed_over() -> None:
     state, first, _ = make_state()
     struck = fault(first)
-    state.strike(struck)
-    state.lift(struck)
-    state.lift(struck)
+    state.begin_faults(struck)
+    state.end_faults(struck)
+    state.end_faults(struck)
     assert kinds(state) == [Kind.CARD_FAILED, Kind.CARD_RECOVERED]
 
 
 def test_lift_from_ends_a_fault_for_some_of_its_targets() -> None:
     state, first, second = make_state()
-    state.strike(fault(first, second), fault(first, effect=LOST))
-    state.lift_from({first}, {UNHEALTHY})
+    state.begin_faults(fault(first, second), fault(first, effect=LOST))
+    state.end_faults_of({first}, {UNHEALTHY})
     assert state.unhealthy == {second}
     assert state.lost == {first}
 
@@ -85,7 +85,7 @@ def test_a_change_is_told_to_who_waits() -> None:
         state, first, _ = make_state()
         before = state.changes.next()
         assert not before.is_set()
-        state.strike(fault(first))
+        state.begin_faults(fault(first))
         assert before.is_set()
         assert not state.changes.next().is_set()
 
@@ -98,16 +98,16 @@ def test_wait_until_looks_again_at_each_change() -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(state.wait_until, lambda: state.unhealthy == {first, second})
             await anyio.wait_all_tasks_blocked()
-            state.strike(fault(first))
+            state.begin_faults(fault(first))
             await anyio.wait_all_tasks_blocked()
-            state.strike(fault(second))
+            state.begin_faults(fault(second))
 
     anyio.run(scenario)
 
 
 def test_faults_of_what_is_gone_go_with_it() -> None:
     state, first, second = make_state()
-    state.strike(fault(first, second), fault(second), fault("nvidia.com/gpu", effect=DOWN))
+    state.begin_faults(fault(first, second), fault(second), fault("nvidia.com/gpu", effect=DOWN))
     state.change(laid_out(nvidia_cards=1, mlu_cards=0, iluvatar_cards=0, ascend_cards=0))
     assert [(f.kind, set(f.targets)) for f in state.faults] == [
         (UNHEALTHY, {first}),
@@ -120,7 +120,7 @@ def test_faults_of_what_is_gone_go_with_it() -> None:
 def test_what_was_read_does_not_change_under_the_reader() -> None:
     state, first, _ = make_state()
     before = state.unhealthy
-    state.strike(fault(first))
+    state.begin_faults(fault(first))
     assert before == frozenset()
 
 
@@ -140,9 +140,9 @@ def test_what_cards_are_is_what_their_faults_say(
     alive: list[Fault] = []
     for effect, indexes, ends in steps:
         if ends and alive:
-            state.lift(alive.pop(0))
+            state.end_faults(alive.pop(0))
         else:
             alive.append(fault(*(uuids[i] for i in indexes), effect=effect))
-            state.strike(alive[-1])
+            state.begin_faults(alive[-1])
     for effect, seen in ((UNHEALTHY, state.unhealthy), (LOST, state.lost)):
         assert seen == {t for f in alive if f.kind is effect for t in f.targets}

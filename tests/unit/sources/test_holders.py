@@ -61,8 +61,8 @@ def test_asking_takes_a_small_part_of_the_time(monkeypatch: pytest.MonkeyPatch) 
             return await super().holders()
 
     clock = [0.0]
-    monkeypatch.setattr(holders.anyio, "sleep", nap)
-    monkeypatch.setattr(holders.anyio, "current_time", lambda: clock[0])
+    monkeypatch.setattr(anyio, "sleep", nap)
+    monkeypatch.setattr(anyio, "current_time", lambda: clock[0])
     state, kubelet = NodeState(laid_out(None)), Slow()
 
     async def run() -> None:

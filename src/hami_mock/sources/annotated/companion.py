@@ -119,9 +119,9 @@ class Companion:
             if uuid in here and uuid not in self._faults
         }
         if ended:
-            self._state.lift(*ended)
+            self._state.end_faults(*ended)
         if begun:
-            self._state.strike(*begun.values())
+            self._state.begin_faults(*begun.values())
         kept = {uuid: fault for uuid, fault in self._faults.items() if uuid in derived.ill}
         self._faults = kept | begun
 

@@ -69,7 +69,7 @@ class NodeCollector:
             writes.add_metric([], self._api_writes())
             yield writes
         yield from self._cards()
-        yield from self._happenings()
+        yield from self._events_and_faults()
         yield from self._counters()
         yield self._allocation_seconds()
 
@@ -102,7 +102,7 @@ class NodeCollector:
         yield healthy
         yield degraded
 
-    def _happenings(self) -> "Iterator[Metric]":
+    def _events_and_faults(self) -> "Iterator[Metric]":
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         events = CounterMetricFamily("hami_mock_events", "Events by kind.", labels=["kind"])

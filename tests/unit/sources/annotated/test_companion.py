@@ -182,10 +182,10 @@ def test_health_is_a_fault_of_the_companions_own(socket_folder: Path) -> None:
         await rig.say(ill)
         assert rig.state.unhealthy == {"GPU-1"}
         manual = Fault(UNHEALTHY, frozenset({"GPU-1"}), "by hand")
-        rig.state.strike(manual)
+        rig.state.begin_faults(manual)
         await rig.say(TWO)
         assert list(rig.state.faults) == [manual]
-        rig.state.lift(manual)
+        rig.state.end_faults(manual)
         await rig.say(ill)
         assert [fault.reason for fault in rig.state.faults] == ["HAMi's annotation says so"]
         await rig.say(node(cards(card("GPU-2", index=1))))
@@ -202,7 +202,7 @@ def test_health_is_a_fault_of_the_companions_own(socket_folder: Path) -> None:
 def test_a_card_that_somebody_mended_by_hand_stays_well(socket_folder: Path) -> None:
     async def script(rig: Rig) -> None:
         await rig.say(node(cards(card("GPU-1", health=False))))
-        rig.state.lift_from({"GPU-1"})
+        rig.state.end_faults_of({"GPU-1"})
         await rig.say(node(cards(card("GPU-1", health=False), card("GPU-2", index=1))))
         assert rig.state.unhealthy == set()
 

@@ -53,7 +53,7 @@ def test_a_call_is_one_line_with_resource_count_cards_and_answer(
 
 def test_a_refused_call_is_a_warning(state: NodeState, caplog: pytest.LogCaptureFixture) -> None:
     first, *_ = cards_of(state)
-    state.strike(Fault(UNHEALTHY, frozenset({first.uuid})))
+    state.begin_faults(Fault(UNHEALTHY, frozenset({first.uuid})))
     caplog.clear()
     with pytest.raises(GRPCError):
         allocate(state, GPU, [f"{first.uuid}-0"])

@@ -41,7 +41,7 @@ def test_reckoned_cards_are_numbered_without_lost_ones() -> None:
     mlu = count_resource(BY_WORD["MLU"], cards_of(CAMBRICON, 3))
     assert mlu.hami is not None
     state = state_with(mlu)
-    state.strike(Fault(LOST, frozenset({mlu.cards[0].uuid})))
+    state.begin_faults(Fault(LOST, frozenset({mlu.cards[0].uuid})))
 
     def visible(card: str) -> str:
         assert mlu.hami is not None

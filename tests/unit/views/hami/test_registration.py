@@ -67,7 +67,7 @@ def test_unhealthy_cards_show_lost_ones_do_not_and_degraded_ones_are_healthy() -
     resource = count_resource(cards=nvidia_cards(group(numa=(None,) * 3)))
     state = state_with(resource)
     failed, lost, degraded = (card.uuid for card in resource.cards)
-    state.strike(
+    state.begin_faults(
         Fault(UNHEALTHY, frozenset({failed})),
         Fault(LOST, frozenset({lost})),
         Fault(DEGRADED, frozenset({degraded})),
@@ -76,7 +76,7 @@ def test_unhealthy_cards_show_lost_ones_do_not_and_degraded_ones_are_healthy() -
     health = {device.id: device.healthy for device in decode(found.annotations[REGISTER])}
     assert health == {failed: False, degraded: True}
     assert lost not in found.annotations[SCORE]
-    state.strike(Fault(LOST, frozenset({failed, degraded})))
+    state.begin_faults(Fault(LOST, frozenset({failed, degraded})))
     assert registration(state) == Registration()
 
 

@@ -49,7 +49,7 @@ def allocate(
 ) -> tuple[dict[str, str], ResourceCounters]:
     state, counters = state_with(GPU), ResourceCounters()
     if fault:
-        state.strike(fault)
+        state.begin_faults(fault)
     service = DevicePluginService(GPU, state, counters, assigner)
     request = AllocateRequest([ContainerAllocateRequest(list(device_ids))])
     (answer,) = anyio.run(service.allocate, request).container_responses
