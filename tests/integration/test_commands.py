@@ -2,19 +2,19 @@
 
 import json
 import os
-import pty
 import re
 import signal
+import socket
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
 
 from tests.defaults import DEFAULT_COUNTS
 from tests.integration.agents import run_cli
-
-ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+from tests.integration.terminals import ANSI, in_terminal, terminal
 
 
 def test_the_demo_shows_the_node_and_says_what_runs_out() -> None:
@@ -73,24 +73,10 @@ def test_the_demo_says_that_the_temporary_folder_is_too_deep(tmp_path: Path) -> 
 
 
 def test_the_demo_is_colourful_in_a_terminal() -> None:
-    master, slave = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "hami_mock", "demo", "--nvidia-memory=64", "--ascend-cards=0"],
-        stdout=slave,
-        env={**os.environ, "TERM": "xterm"},
-    )
-    os.close(slave)
-    output = b""
-    try:
-        while chunk := os.read(master, 65536):
-            output += chunk
-    except OSError:
-        pass  # how Linux says that the other end of a terminal is closed
-    finally:
-        os.close(master)
-    assert process.wait(timeout=10) == 0
-    assert ANSI.search(output.decode())
-    assert "█" in output.decode()
+    shown = in_terminal("demo", "--nvidia-memory=64", "--ascend-cards=0")
+    assert shown.process.returncode == 0
+    assert ANSI.search(shown.output)
+    assert "█" in shown.output
 
 
 def test_a_scenario_that_cannot_happen_is_refused(tmp_path: Path) -> None:
@@ -140,14 +126,40 @@ def test_bad_input_ends_with_2_and_a_line_before_anything_is_registered(
     assert list(socket_folder.iterdir()) == []
 
 
-def test_output_into_a_closed_pipe_is_no_error() -> None:
-    done = subprocess.run(
-        f"{sys.executable} -m hami_mock models | head -1",
-        shell=True,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("VENDOR")
+def test_the_demo_can_be_tried_with_the_command_that_it_prints(socket_folder: Path) -> None:
+    sockets = socket_folder / "s"
+    sockets.mkdir()
+    flags = (f"--socket-dir={sockets}", f"--control-socket={socket_folder}/c.sock")
+    with terminal("demo", "--keep", *flags, "--nvidia-memory=64", columns=200) as screen:
+        screen.read_until("pods run.")
+        assert (sockets / "kubelet.sock").is_socket()
+        (command,) = (line for line in screen.lines if line.endswith(" fail nvidia/0"))
+        assert f"--control-socket {socket_folder}/c.sock" in command
+        done = subprocess.run(
+            command, shell=True, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        screen.read_until("CardFailed: nvidia/0: unhealthy")
+    # The user's own folder stays, without sockets.
+    assert list(sockets.glob("*.sock")) == []
+
+
+def test_the_demo_plays_a_scenario_and_serves_http(socket_folder: Path) -> None:
+    file = socket_folder / "drill.yaml"
+    file.write_text("steps: [{at: 0s, fail: mlu/1, for: 1h}]")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    with terminal("demo", f"--scenario={file}", f"--http-listen={address}", columns=200) as screen:
+        screen.read_until("CardFailed: mlu/1")
+        with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as answer:
+            assert b"hami_mock" in answer.read()
+
+
+def test_the_demo_does_not_take_the_place_of_a_real_kubelet(socket_folder: Path) -> None:
+    (socket_folder / "kubelet.sock").touch()
+    done = run_cli("demo", f"--socket-dir={socket_folder}")
+    assert done.returncode == 2
+    assert "has a kubelet.sock already" in done.stderr
+    done = run_cli("demo", f"--socket-dir={socket_folder}/none")
+    assert done.returncode == 2
+    assert "--socket-dir" in done.stderr

@@ -13,6 +13,7 @@ COMMANDS = {
     "init": "write a configuration file with every option as a comment",
     "schema": "print the JSON Schema of a configuration or scenario file",
     "models": "list the card models",
+    "completion": "print a script that completes commands in bash, zsh or fish",
     "version": "print the version",
 }
 
