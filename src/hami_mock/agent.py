@@ -4,27 +4,25 @@ import logging
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 from anyio.abc import TaskStatus
 
 from hami_mock import __version__
-from hami_mock.errors import UsageError
 from hami_mock.faults.stage import Stage
 from hami_mock.kit.signals import received
 from hami_mock.kubelet.limits import Version
 from hami_mock.kubelet.pod_resources import PodResources
 from hami_mock.node.advice import warnings
-from hami_mock.node.sizing import Node, release
+from hami_mock.node.sizing import Node
 from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import Settings
-from hami_mock.sources import unit_record
 from hami_mock.sources.configuration import Configuration
-from hami_mock.sources.configured import plan
+from hami_mock.sources.configured import ConfiguredSource, first_node
 from hami_mock.sources.holders import HolderReader
-from hami_mock.sources.retirement import Retirement
+from hami_mock.sources.inventory import Inventory
+from hami_mock.sources.source import Source
 from hami_mock.views.deviceplugin.directory import SocketDirectory
 from hami_mock.views.deviceplugin.plugins import Plugins
 from hami_mock.views.http.server import Routes
@@ -62,7 +60,9 @@ class Agent:
         self.state = NodeState(node, ignored_xids=settings.ignored_xids)
         self.directory = directory or SocketDirectory(settings.socket_dir)
         self.holders = HolderReader(self.state, PodResources(settings.pod_resources_socket))
-        self.configuration = Configuration(settings, flags or {}, self.state, self.holders)
+        self.inventory = Inventory(settings, self.state, self.holders, self.directory)
+        self.source = self._make_source(kubernetes)
+        self.configuration = Configuration(settings, flags or {}, self.state, self.source)
         self.stage = Stage(self.state)
         self.views: list[View] = []
         """Those that run."""
@@ -77,9 +77,10 @@ class Agent:
         Each is loaded when those before it run: registrations are on their way first, and what
         isn't needed costs nothing.
         """
-        settings, state = self.settings, self.state
+        settings = self.settings
         if settings.http_listen:
             yield HttpView(settings.http_listen, self._routes())
+        yield self.inventory
         yield self._plugins
         yield self.directory
         yield self.configuration
@@ -89,7 +90,7 @@ class Agent:
 
             yield ControlServer(settings.control_socket, self)
         yield self.holders
-        yield Retirement(state, self.holders)
+        yield self.source
         if self._kubernetes is not None:
             yield from self._cluster_parts(self._kubernetes)
 
@@ -104,13 +105,6 @@ class Agent:
 
             yield self._allocator
             yield Registrar(state, kubernetes, keep=settings.hami_keep_annotations)
-        if settings.is_companion:
-            from hami_mock.sources.annotated.companion import Companion
-
-            nodes = kubernetes.watch_node(settings.node_name)
-            companion = Companion(settings, state, self.holders, nodes)
-            self.configuration.companion = companion
-            yield companion
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Run until cancelled.
@@ -130,6 +124,13 @@ class Agent:
                 await anyio.sleep_forever()
         finally:
             self.directory.release()
+
+    def _make_source(self, kubernetes: "Kubernetes | None") -> Source:
+        if not self.settings.is_companion or kubernetes is None:
+            return ConfiguredSource(self.inventory)
+        from hami_mock.sources.annotated.source import AnnotatedSource
+
+        return AnnotatedSource(self.settings, self.state, self.inventory, kubernetes.watch_node)
 
     def _make_allocator(self) -> "Allocator | None":
         if self._kubernetes is None or not self.settings.hami:
@@ -186,7 +187,7 @@ async def run(settings: Settings, flags: Mapping[str, str]) -> None:
     # Before anything is written there.
     directory = SocketDirectory(settings.socket_dir)
     directory.claim()
-    node, version = await _plan_at_start(settings)
+    node, version = await _first_node(settings)
     _announce(settings, node, version)
     async with AsyncExitStack() as stack:
         kubernetes = None
@@ -221,23 +222,11 @@ def _scenario(settings: Settings) -> "Scenario | None":
     return scenario_reader.read(settings.scenario)
 
 
-async def _plan_at_start(settings: Settings) -> tuple[Node, Version | None]:
-    """Plan, with the units numbered as the agent before this one had them."""
+async def _first_node(settings: Settings) -> tuple[Node, Version | None]:
     if settings.is_companion:
         # The node at the API server will say.
         return Node(settings.node_name, (), ()), settings.kubelet_version
-    past = unit_record.read(Path(settings.socket_dir), settings)
-    try:
-        node, version = await plan(settings, past)
-    except UsageError:
-        if not past.devices:
-            raise
-        # Without holes in the numbering it may fit; if not, this says why.
-        node, version = await plan(settings)
-        _log.warning("units are numbered anew: with the numbers of before, a list would not fit")
-    node = release(node, ())
-    unit_record.write(Path(settings.socket_dir), node)
-    return node, version
+    return await first_node(settings)
 
 
 def _announce(settings: Settings, node: Node, version: Version | None) -> None:

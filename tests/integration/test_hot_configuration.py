@@ -13,7 +13,7 @@ import pytest
 from hami_mock.cli.main import main
 from hami_mock.kit import folder_watch
 from hami_mock.node.event_kinds import Kind
-from hami_mock.sources import configuration, retirement
+from hami_mock.sources import configuration, inventory
 from tests.integration.agents import AgentProcess, AgentThread, agent_process, agent_thread, get
 from tests.integration.grpcio_kubelet import GrpcioKubelet
 from tests.pod_resources import pod_resources
@@ -342,8 +342,8 @@ def test_what_a_running_agent_can_not_take_is_refused_with_exit_code_2(
 def test_units_that_pods_hold_stay_until_they_are_given_back(
     kubelet: GrpcioKubelet, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retirement, "_SETTLE_SECONDS", 0.05)
-    monkeypatch.setattr(retirement, "_AGAIN_SECONDS", 0.05)
+    monkeypatch.setattr(inventory, "_SETTLE_SECONDS", 0.05)
+    monkeypatch.setattr(inventory, "_AGAIN_SECONDS", 0.05)
     socket = kubelet.folder / "pods.socket"
     with (
         pod_resources(socket) as pods,
@@ -387,7 +387,7 @@ def test_numbers_are_the_same_after_a_restart_of_the_agent(
 ) -> None:
     record = kubelet.folder / RECORD
     with running(kubelet, file) as agent:
-        assert not record.exists()
+        assert record.exists()
         file.write_text(text(nvidia_memory=60))
         wait_for_count(kubelet, GPUMEM, 120)
         grown = kubelet.devices(GPUMEM)

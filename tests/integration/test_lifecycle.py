@@ -22,7 +22,7 @@ def endpoints(kubelet: GrpcioKubelet) -> list[str]:
 
 
 def sockets(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.glob("hami-mock-*"))
+    return sorted(path.name for path in folder.glob("hami-mock-*.sock"))
 
 
 def test_all_eight_resources_register_with_the_counts_of_the_flags(kubelet: GrpcioKubelet) -> None:

@@ -46,16 +46,6 @@ class UnitDevices:
         return self._ids.heads
 
     @property
-    def is_in_order(self) -> bool:
-        """Whether the units are numbered through from the first card to the last."""
-        first = 0
-        for uuid, count in self.counts.items():
-            if self.numbers[uuid] != ((range(first, first + count),) if count else ()):
-                return False
-            first += count
-        return True
-
-    @property
     def owned(self) -> dict[str, Numbers]:
         """All numbers that are a card's, by UUID: those of its units, then of retired ones."""
         every = (self.numbers, self._retired, self._reserved)

@@ -2,30 +2,24 @@
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 from anyio.abc import TaskStatus
 
 from hami_mock.errors import UsageError
+from hami_mock.kit.broadcast import Broadcast
 from hami_mock.kit.concurrency import first_of
 from hami_mock.kit.folder_watch import FolderWatch
 from hami_mock.node.event_kinds import Kind
-from hami_mock.node.sizing import Past
 from hami_mock.node.state import NodeState
 from hami_mock.settings.differences import differences, refusals
 from hami_mock.settings.options import Takes
 from hami_mock.settings.settings import Settings, load
-from hami_mock.sources import unit_record
-from hami_mock.sources.changes import changes
-from hami_mock.sources.configured import plan
-from hami_mock.sources.holders import HolderReader
-
-if TYPE_CHECKING:
-    from hami_mock.sources.annotated.companion import Companion
+from hami_mock.sources.source import Source
 
 _SETTLE_SECONDS = 0.2
 """A file is read when it has stayed the same for so long: somebody may still be writing it."""
@@ -37,11 +31,7 @@ class Configuration:
     """Where the settings come from, and what became of them."""
 
     def __init__(
-        self,
-        settings: Settings,
-        flags: Mapping[str, str],
-        state: NodeState,
-        holders: HolderReader,
+        self, settings: Settings, flags: Mapping[str, str], state: NodeState, source: Source
     ) -> None:
         self.settings = settings
         self.overrides: dict[str, str] = {}
@@ -51,36 +41,38 @@ class Configuration:
         self.changed: float | None = None
         self._flags = flags
         self._state = state
-        self._holders = holders
+        self._source = source
         self._one_at_a_time = anyio.Lock()
-        self.companion: Companion | None = None
-        """Who decides which cards there are, if that isn't the configuration."""
-        self._files = [Path(f) for f in (settings.config, settings.device_config_file) if f]
+        self._applied = Broadcast()
         self._seen = self._content()
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Follow the files, if there are any, until cancelled.
+        """Follow the files that the settings name, until cancelled.
 
         A ConfigMap's file is a link into a folder that is swapped: the content is what counts.
         """
         task_status.started()
-        if not self._files:
-            return
-        folders = [
-            FolderWatch(path, with_writes=True)
-            for path in dict.fromkeys(file.parent for file in self._files)
-        ]
+        while True:
+            await self._follow_files(self._files)
+
+    async def _follow_files(self, files: Sequence[Path]) -> None:
+        """Follow these files until the settings name others."""
+        paths = dict.fromkeys(file.parent for file in files)
+        folders = [FolderWatch(path, with_writes=True) for path in paths]
 
         def has_changed() -> bool:
             return self._content() != self._seen
 
+        waits = [partial(folder.wait_until, has_changed) for folder in folders]
         async with anyio.create_task_group() as tasks:
             for folder in folders:
                 await tasks.start(folder.run)
-            while True:
-                await first_of(*(partial(folder.wait_until, has_changed) for folder in folders))
-                await self._settle()
-                await self.follow()
+            while self._files == files:
+                await first_of(self._applied.next().wait, *waits)
+                if has_changed():
+                    await self._settle()
+                    await self.follow()
+            tasks.cancel_scope.cancel()
 
     async def follow(self) -> None:
         """Read everything again. An error is kept, logged and counted; the old settings stay."""
@@ -113,9 +105,9 @@ class Configuration:
             return lines
 
     @property
-    def missing(self) -> list[str]:
-        """What a companion can't see of the cards that it should go by."""
-        return self.companion.reasons if self.companion else []
+    def missing(self) -> Sequence[str]:
+        """Why there are no cards, or not all of them."""
+        return self._source.missing
 
     def as_data(self) -> dict[str, Any]:
         """Return what `ctl status` and /readyz show."""
@@ -124,7 +116,7 @@ class Configuration:
             "error": list(self.error) or None,
             "changed": self.changed,
             "overrides": self.overrides,
-            "missing": self.missing,
+            "missing": list(self.missing),
         }
 
     async def _apply(self, overrides: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
@@ -133,15 +125,13 @@ class Configuration:
         changed = list(differences(self.settings, settings))
         if problems := refusals(changed, new):
             raise UsageError(problems)
-        if self.companion is not None:
-            lines = await self.companion.reconfigure(settings)
-        else:
-            lines = await self._change_node(settings)
+        lines = await self._source.use(settings)
         at_once = [c.line for c in changed if c.takes_effect is Takes.AT_ONCE]
         waiting = [c.line for c in changed if c.takes_effect is Takes.AT_START]
         lines = [*at_once, *lines, *waiting]
         self.settings = settings
         self.error = ()
+        self._applied.send()
         self._state.ignored_xids = settings.ignored_xids
         logging.getLogger().setLevel(settings.log_level.upper())
         if lines:
@@ -150,20 +140,16 @@ class Configuration:
             self._state.events.add(Kind.CONFIGURATION_CHANGED, self._subject, told)
         return lines
 
-    async def _change_node(self, settings: Settings) -> list[str]:
-        await self._holders.refresh()
-        before = self._state.node
-        past = Past({r.name: r.devices for r in before.resources}, self._state.holders.ids)
-        node, _ = await plan(settings, past)
-        self._state.change(node)
-        unit_record.write(Path(settings.socket_dir), node)
-        return changes(before, node)
-
     async def _settle(self) -> None:
         before = None
         while (now := self._content()) != before:
             before = now
             await anyio.sleep(_SETTLE_SECONDS)
+
+    @property
+    def _files(self) -> list[Path]:
+        named = (self.settings.config, self.settings.device_config_file)
+        return [Path(file) for file in named if file]
 
     def _content(self) -> list[bytes | None]:
         return [_bytes(file) for file in self._files]

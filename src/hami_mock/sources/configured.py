@@ -1,17 +1,26 @@
 """Cards from the settings."""
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import anyio
+from anyio.abc import TaskStatus
 
 from hami_mock.cluster import api
 from hami_mock.errors import UsageError
 from hami_mock.kubelet.limits import Version
+from hami_mock.kubelet.pod_resources import PodResources
 from hami_mock.node.cards import Card, make_cards
 from hami_mock.node.sizing import Node, Past, Share, size
 from hami_mock.settings.settings import Settings, VendorSettings
+from hami_mock.sources import unit_record
+from hami_mock.sources.inventory import Inventory
 from hami_mock.vendors import Offer, Role
 
 _NO_PAST = Past()
 _OPTIONS = {Role.SLOTS: "split", Role.MEMORY: "memory-scaling"}
+_log = logging.getLogger(__name__)
 
 
 def configured_node(settings: Settings, version: Version | None, past: Past = _NO_PAST) -> Node:
@@ -41,6 +50,41 @@ async def plan(settings: Settings, past: Past = _NO_PAST) -> tuple[Node, Version
     if version is None and is_needed and api.is_configured():
         version = await api.kubelet_version(settings.node_name)
     return configured_node(settings, version, past), version
+
+
+async def first_node(settings: Settings) -> tuple[Node, Version | None]:
+    """Plan, with the units numbered as the agent before this one had them."""
+    kept = unit_record.read(Path(settings.socket_dir), settings)
+    if not kept:
+        return await plan(settings)
+    holders = await PodResources(settings.pod_resources_socket).holders()
+    held = None if holders is None else {i for holder in holders for i in holder.ids}
+    try:
+        return await plan(settings, Past(kept, held, unlisted=kept))
+    except UsageError:
+        # Without holes in the numbering it may fit; if not, this says why.
+        planned = await plan(settings)
+        _log.warning("units are numbered anew: with the numbers of before, a list would not fit")
+        return planned
+
+
+class ConfiguredSource:
+    """Makes the cards that the settings name."""
+
+    missing: Sequence[str] = ()
+    """The settings are complete, or they are refused."""
+
+    def __init__(self, inventory: Inventory) -> None:
+        self._inventory = inventory
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Do nothing: other settings are brought here."""
+        task_status.started()
+
+    async def use(self, settings: Settings) -> list[str]:
+        """Make the cards of other settings; return what changed. Raises UsageError."""
+        node, _ = await plan(settings, await self._inventory.past())
+        return self._inventory.change(node)
 
 
 def _shares(settings: VendorSettings, cards: tuple[Card, ...]) -> Iterator[Share]:

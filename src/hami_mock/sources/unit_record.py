@@ -1,9 +1,8 @@
-"""Which numbers are whose units, kept over a restart of the agent where that isn't obvious.
+"""Which numbers are whose units, kept over a restart of the agent.
 
-Units are numbered from the first card to the last. Once cards have grown or gone while the agent
-ran, that isn't true any more, and an agent that numbered them anew would give units that pods hold
-to other cards. So the numbers are kept in a small file beside the sockets, for as long as they
-differ from what a new agent would choose.
+Units are numbered from the first card to the last, but cards grow, shrink and go, while the agent
+runs and from one start to the next. An agent that numbered them anew would give units that pods
+hold to other cards. So a small file beside the sockets says which numbers are whose.
 """
 
 import json
@@ -15,7 +14,6 @@ from typing import Any
 from hami_mock.kubelet.unit_ids import Numbers, UnitIds
 from hami_mock.kubelet.wire import MESSAGE_LIMIT
 from hami_mock.node.devices import Devices
-from hami_mock.node.sizing import Node, Past
 from hami_mock.node.unit_devices import UnitDevices
 from hami_mock.settings.settings import Settings
 
@@ -28,60 +26,58 @@ _MOST = MESSAGE_LIMIT
 _log = logging.getLogger(__name__)
 
 
-def read(folder: Path, settings: Settings) -> Past:
-    """Return what an agent before this one has kept; nothing if there is no file, or a bad one."""
+def read(folder: Path, settings: Settings) -> dict[str, Devices]:
+    """Return the units of each resource as an agent before this one had them, retired ones too.
+
+    That is nothing if there is no file, or a bad one.
+    """
     path = folder / FILE
-    try:
-        kept = _numbers(json.loads(path.read_text()))
-    except FileNotFoundError:
-        return Past()
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        _log.warning("%s is of no use, units are numbered anew: %s", path, error)
-        return Past()
-    devices: dict[str, Devices] = {
-        named.name: UnitDevices(UnitIds(offer.heads), kept[named.name])
+    # Earlier versions didn't write whose numbers they were.
+    heads = {
+        vendor.names[offer.role].name: offer.heads
         for vendor in settings.vendors
         for offer in vendor.vendor.offers
-        if (named := vendor.names[offer.role]).name in kept and offer.heads
-    }
-    return Past(devices)
-
-
-def write(folder: Path, node: Node) -> None:
-    """Keep the node's numbers, or remove the file if they are what a new agent would choose."""
-    path = folder / FILE
-    unusual = {
-        resource.name: {
-            uuid: [[run.start, run.stop] for run in runs]
-            for uuid, runs in resource.devices.numbers.items()
-        }
-        for resource in node.resources
-        if isinstance(resource.devices, UnitDevices) and not resource.devices.is_in_order
     }
     try:
-        if not unusual:
-            path.unlink(missing_ok=True)
-            return
-        new = path.with_suffix(".new")
-        new.write_text(json.dumps(unusual) + "\n")
-        new.replace(path)
-    except OSError as error:
-        _log.warning("units will be numbered anew after a restart: %s: %s", path, error.strerror)
-
-
-def _numbers(document: Any) -> Mapping[str, Mapping[str, Numbers]]:
-    kept = {
-        str(name): {
-            str(uuid): tuple(range(int(start), int(stop)) for start, stop in runs)
-            for uuid, runs in cards.items()
+        return {
+            str(name): UnitDevices(UnitIds(of), _numbers(name, entry.get("cards", entry)))
+            for name, entry in json.loads(path.read_text()).items()
+            if (of := str(entry.get("heads") or heads.get(name, "")))
         }
-        for name, cards in document.items()
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        _log.warning("%s is of no use, units are numbered anew: %s", path, error)
+        return {}
+
+
+def write(folder: Path, devices: Mapping[str, Devices]) -> None:
+    """Keep the numbers of resources' units. Raises OSError."""
+    document = {
+        name: {
+            "heads": own.heads,
+            "cards": {
+                uuid: [[run.start, run.stop] for run in runs] for uuid, runs in own.owned.items()
+            },
+        }
+        for name, own in devices.items()
+        if isinstance(own, UnitDevices)
     }
-    for name, of_cards in kept.items():
-        last = 0
-        all_runs = [run for runs in of_cards.values() for run in runs]
-        for run in sorted(all_runs, key=lambda run: run.start):
-            if not last <= run.start < run.stop <= _MOST:
-                raise ValueError(f"{name}: {run.start} to {run.stop} can't be")
-            last = run.stop
-    return kept
+    path = folder / FILE
+    new = path.with_suffix(".new")
+    new.write_text(json.dumps(document) + "\n")
+    new.replace(path)
+
+
+def _numbers(name: str, document: Any) -> dict[str, Numbers]:
+    cards = {
+        str(uuid): tuple(range(int(start), int(stop)) for start, stop in runs)
+        for uuid, runs in document.items()
+    }
+    last = 0
+    all_runs = [run for runs in cards.values() for run in runs]
+    for run in sorted(all_runs, key=lambda run: run.start):
+        if not last <= run.start < run.stop <= _MOST:
+            raise ValueError(f"{name}: {run.start} to {run.stop} can't be")
+        last = run.stop
+    return cards

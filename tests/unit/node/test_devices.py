@@ -67,7 +67,6 @@ def per_card(owners: Mapping[str, str | None]) -> dict[str | None, int]:
 def test_units_are_numbered_through_from_the_first_card_to_the_last() -> None:
     devices = units([3, 0, 5])
     assert devices.numbers == {A: (range(3),), B: (), C: (range(3, 8),)}
-    assert devices.is_in_order
     assert not devices.retired
 
 
@@ -75,7 +74,6 @@ def test_a_unit_that_stays_keeps_its_number_when_a_card_before_it_shrinks() -> N
     devices = units([5, 5], units([10, 5]))
     assert devices.numbers == {A: (range(5),), B: (range(10, 15),)}
     assert devices.retired == {A: 5}
-    assert not devices.is_in_order
 
 
 def test_a_card_that_grows_gets_new_numbers_where_there_is_room() -> None:
@@ -110,7 +108,25 @@ def test_shrinking_and_growing_back_leaves_no_trace() -> None:
     for count in (4, 10, 0, 7, 10):
         devices = units([count, 5], devices)
     assert devices.key == before.key
-    assert devices.is_in_order
+
+
+def test_of_retired_units_that_nobody_lists_no_number_is_free() -> None:
+    shrunk = units([4, 5], units([10, 5]))
+    reserved = shrunk.keep_retired(None)
+    fifth = UnitIds(HEADS).encode(5)
+    assert (reserved.counts, reserved.retired) == ({A: 4, B: 5}, {})
+    assert reserved.owned == shrunk.owned == {A: (range(4), range(4, 10)), B: (range(10, 15),)}
+    assert (reserved.card_of(fifth), reserved.is_retired(fifth)) == (A, True)
+    # Neither for another card, nor after one more change; the card itself gets them back.
+    grown = units([4, 5, 8], reserved)
+    assert (grown.numbers[C], grown.retired) == ((range(15, 23),), {})
+    assert units([8, 5, 8], grown).numbers[A] == (range(8),)
+    cut = units([2, 5], reserved)
+    assert cut.retired == {A: 2}
+    assert cut.owned[A] == (range(2), range(2, 4), range(4, 10))
+    # Who is known to hold one is listed again.
+    assert reserved.keep_retired({fifth}).retired == {A: 1}
+    assert units([4, 5, 8], reserved.keep_retired(())).numbers[C] == (range(4, 10), range(15, 17))
 
 
 def test_a_card_that_went_and_comes_back_gets_its_units_back() -> None:

@@ -9,16 +9,19 @@ import anyio
 import pytest
 
 from hami_mock.errors import UsageError
+from hami_mock.kit.folder_watch import FolderWatch
 from hami_mock.kubelet.holder import Holder
 from hami_mock.kubelet.pod_resources import PodResources
 from hami_mock.node.event_kinds import Kind
 from hami_mock.node.events import Event
+from hami_mock.node.sizing import Past
 from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import load
 from hami_mock.sources import unit_record
 from hami_mock.sources.configuration import Configuration
-from hami_mock.sources.configured import configured_node
+from hami_mock.sources.configured import ConfiguredSource, configured_node
 from hami_mock.sources.holders import HolderReader
+from hami_mock.sources.inventory import Inventory
 from tests.unit.builders import NODE, config_file, counts
 
 GPUMEM = "nvidia.com/gpumem"
@@ -44,11 +47,13 @@ class Running:
         self.folder = folder
         self.file = Path(config_file(folder, SMALL + text))
         given = {"config": str(self.file), "socket-dir": str(folder), "node-name": NODE, **flags}
+        given = {name: value for name, value in given.items() if value}
         settings = load(given)
         self.state = NodeState(configured_node(settings, None))
         self.holders = Holders()
         reader = HolderReader(self.state, self.holders)
-        self.configuration = Configuration(settings, given, self.state, reader)
+        inventory = Inventory(settings, self.state, reader, FolderWatch(folder))
+        self.configuration = Configuration(settings, given, self.state, ConfiguredSource(inventory))
 
     def write(self, text: str) -> None:
         self.file.write_text(SMALL + text)
@@ -276,11 +281,7 @@ def test_what_only_a_start_can_change_is_not_set(start: Start, name: str, value:
 
 
 def test_a_reload_without_a_file_says_so(start: Start) -> None:
-    agent = start()
-    settings = load({"node-name": NODE, "socket-dir": str(agent.folder)})
-    reader = HolderReader(agent.state, agent.holders)
-    configuration = Configuration(settings, {}, agent.state, reader)
-    (line,) = anyio.run(configuration.reload)
+    (line,) = start(config="").reload()
     assert line.startswith("there is no file to read again")
 
 
@@ -312,7 +313,7 @@ def test_numbers_that_are_not_obvious_are_kept_for_the_next_agent(start: Start) 
     agent.set(nvidia_memory="60")
     assert (agent.folder / unit_record.FILE).exists()
     settings = agent.configuration.settings
-    again = configured_node(settings, None, unit_record.read(agent.folder, settings))
+    again = configured_node(settings, None, Past(unit_record.read(agent.folder, settings)))
     assert [r.devices.key for r in again.resources] == [
         r.devices.key for r in agent.state.node.resources
     ]
@@ -377,14 +378,42 @@ def test_a_file_is_read_when_nobody_writes_to_it_any_more(
     assert [event.kind for event in agent.events] == [Kind.CONFIGURATION_CHANGED]
 
 
-def test_without_a_file_there_is_nothing_to_follow() -> None:
-    settings = load({"node-name": NODE, "ascend-cards": "0"})
-    state = NodeState(configured_node(settings, None))
-    followed = Configuration(settings, {"node-name": NODE}, state, HolderReader(state, Holders()))
+def test_a_device_config_file_that_a_reload_names_is_followed(start: Start, tmp_path: Path) -> None:
+    agent = start()
+    file, other = tmp_path / "device-config.yaml", tmp_path / "other.yaml"
+    file.write_text("nvidia: {deviceSplitCount: 3}")
+    other.write_text("nvidia: {deviceSplitCount: 5}")
 
-    async def run() -> None:
-        with anyio.fail_after(5):
-            await followed.run()
+    async def until_slots(count: int) -> None:
+        await agent.state.wait_until(lambda: counts(agent.state.node)["nvidia.com/gpu"] == count)
 
-    anyio.run(run)
-    assert followed.as_data()["file"] is None
+    async def play() -> None:
+        agent.write(f"nvidia-memory: 50\ndevice-config-file: {file}")
+        await until_slots(6)
+        file.write_text("nvidia: {deviceSplitCount: 4}")
+        await until_slots(8)
+        # By command too, and then no longer the first.
+        await agent.configuration.set_options({"device-config-file": str(other)})
+        await until_slots(10)
+        file.write_text("nvidia: {deviceSplitCount: 1}")
+        other.write_text("nvidia: {deviceSplitCount: 6}")
+        await until_slots(12)
+
+    following(agent, play)
+    assert agent.configuration.error == ()
+
+
+def test_an_agent_that_was_started_without_files_follows_the_first_that_is_named(
+    start: Start, tmp_path: Path
+) -> None:
+    agent = start(config="", nvidia_memory="50")
+    file = tmp_path / "device-config.yaml"
+    file.write_text("nvidia: {deviceSplitCount: 3}")
+
+    async def play() -> None:
+        await agent.configuration.set_options({"device-config-file": str(file)})
+        file.write_text("nvidia: {deviceSplitCount: 4}")
+        await agent.state.wait_until(lambda: counts(agent.state.node)["nvidia.com/gpu"] == 8)
+
+    following(agent, play)
+    assert agent.configuration.as_data()["file"] is None

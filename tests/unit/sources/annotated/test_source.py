@@ -6,6 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
+from hami_mock.kit.folder_watch import FolderWatch
 from hami_mock.kubelet.pod_resources import PodResources
 from hami_mock.node.event_kinds import Kind
 from hami_mock.node.fault import Fault
@@ -13,25 +14,27 @@ from hami_mock.node.fault_kinds import UNHEALTHY
 from hami_mock.node.sizing import Node
 from hami_mock.node.state import NodeState
 from hami_mock.sources import unit_record
-from hami_mock.sources.annotated.companion import Companion
+from hami_mock.sources.annotated.source import AnnotatedSource
 from hami_mock.sources.holders import HolderReader
+from hami_mock.sources.inventory import Inventory
 from tests.unit.builders import NODE
 from tests.unit.sources.annotated.nodes import NVIDIA, card, cards, node, numbers, settings
 
 
 class Rig:
-    """A companion, and a node that tests change."""
+    """The source, and a node that tests change."""
 
     def __init__(self, folder: Path) -> None:
         self.settings = settings(socket_dir=folder)
         self.state = NodeState(Node(NODE, (), ()))
         self.changes = 0
         self._send, self._receive = anyio.create_memory_object_stream[Mapping[str, Any]](10)
-        self.companion = Companion(
-            self.settings, self.state, HolderReader(self.state, PodResources("")), self._nodes()
-        )
+        holders = HolderReader(self.state, PodResources(""))
+        self.inventory = Inventory(self.settings, self.state, holders, FolderWatch(folder))
+        self.source = AnnotatedSource(self.settings, self.state, self.inventory, self._nodes)
 
-    async def _nodes(self) -> AsyncGenerator[Mapping[str, Any], None]:
+    async def _nodes(self, name: str) -> AsyncGenerator[Mapping[str, Any], None]:
+        assert name == NODE
         async with self._receive:
             async for document in self._receive:
                 yield document
@@ -60,7 +63,7 @@ def play(folder: Path, script: Script) -> Rig:
         rig = Rig(folder)
         with anyio.fail_after(20):
             async with anyio.create_task_group() as tasks:
-                await tasks.start(rig.companion.run)
+                await tasks.start(rig.source.run)
                 await script(rig)
                 rig.close()
         return rig
@@ -79,7 +82,7 @@ COUNTS = {
 
 def test_before_the_node_was_read_that_is_the_reason(socket_folder: Path) -> None:
     async def script(rig: Rig) -> None:
-        assert rig.companion.reasons == ["node node-a has not been read yet"]
+        assert rig.source.missing == ("node node-a has not been read yet",)
 
     play(socket_folder, script)
 
@@ -88,17 +91,17 @@ def test_the_annotation_comes_changes_and_goes(socket_folder: Path) -> None:
     async def script(rig: Rig) -> None:
         await rig.say(node())
         assert rig.offered() == {}
-        assert len(rig.companion.reasons) == 1
+        assert len(rig.source.missing) == 1
         await rig.say(ONE)
         assert rig.offered() == COUNTS
-        assert rig.companion.reasons == []
+        assert not rig.source.missing
         await rig.say(TWO)
         assert rig.offered() == {name: count * 2 for name, count in COUNTS.items()}
         await rig.say(node())
         assert rig.offered() == {}
-        assert rig.companion.reasons[0].startswith(f"{NVIDIA}: the annotation is gone")
+        assert rig.source.missing[0].startswith(f"{NVIDIA}: the annotation is gone")
         await rig.say(TWO)
-        assert rig.companion.reasons == []
+        assert not rig.source.missing
 
     rig = play(socket_folder, script)
     assert len(rig.events(Kind.CONFIGURATION_CHANGED)) == 4
@@ -127,7 +130,7 @@ def test_a_malformed_annotation_leaves_no_stale_count_and_is_said_once(
         await rig.say(node({NVIDIA: "{"}))
         assert rig.offered() == {}
         await rig.say(node({NVIDIA: "{"}, capacity={"nvidia.com/gpu": 10}))
-        assert len(rig.companion.reasons) == 1
+        assert len(rig.source.missing) == 1
         await rig.say(ONE)
 
     with caplog.at_level(logging.INFO, logger="hami_mock"):
@@ -175,7 +178,7 @@ def test_numbers_are_kept_for_the_next_agent(socket_folder: Path) -> None:
     play(socket_folder, after)
 
 
-def test_health_is_a_fault_of_the_companions_own(socket_folder: Path) -> None:
+def test_health_is_a_fault_of_the_sources_own(socket_folder: Path) -> None:
     ill = node(cards(card("GPU-1", health=False), card("GPU-2", index=1)))
 
     async def script(rig: Rig) -> None:
@@ -212,9 +215,9 @@ def test_a_card_that_somebody_mended_by_hand_stays_well(socket_folder: Path) -> 
 def test_other_settings_take_effect_at_once(socket_folder: Path) -> None:
     async def script(rig: Rig) -> None:
         changed = settings(socket_dir=socket_folder, nvidia_memory_factor=2)
-        assert await rig.companion.reconfigure(rig.settings) == []
+        assert await rig.source.use(rig.settings) == []
         await rig.say(ONE)
-        assert await rig.companion.reconfigure(changed) == [
+        assert await rig.source.use(changed) == [
             "nvidia.com/gpumem: 32768 x 1 MiB → 16384 x 2 MiB, "
             "16384 retired until no pod holds them"
         ]
@@ -229,6 +232,6 @@ def test_a_list_over_the_limit_is_a_reason_and_the_others_go_on(socket_folder: P
         rows = [card(f"GPU-{i}", index=i, devmem=81920) for i in range(8)]
         await rig.say(node(cards(*rows)))
         assert rig.offered() == {"nvidia.com/gpucores": 800, "nvidia.com/gpumem-percentage": 800}
-        assert "the smallest memory factor that fits is 3" in rig.companion.reasons[0]
+        assert "the smallest memory factor that fits is 3" in rig.source.missing[0]
 
     play(socket_folder, script)

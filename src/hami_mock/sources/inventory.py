@@ -1,0 +1,142 @@
+"""The node's devices over time: one that a pod may hold never becomes another."""
+
+import logging
+
+import anyio
+from anyio.abc import TaskStatus
+
+from hami_mock.errors import UsageError
+from hami_mock.kit.folder_watch import FolderWatch
+from hami_mock.node.devices import Devices
+from hami_mock.node.event_kinds import Kind
+from hami_mock.node.sizing import Node, Past, release
+from hami_mock.node.state import NodeState
+from hami_mock.settings.settings import Settings
+from hami_mock.sources import unit_record
+from hami_mock.sources.changes import changes
+from hami_mock.sources.holders import HolderReader
+
+_SETTLE_SECONDS = 2.0
+"""What the kubelet gets to read that devices are unhealthy, before it is asked who holds them: a
+pod that it was just giving one to must be seen."""
+_AGAIN_SECONDS = 10.0
+"""There is no event for the end of a pod; while devices are retired, the kubelet is asked so
+often. A record that couldn't be written is tried again as often."""
+
+_log = logging.getLogger(__name__)
+
+
+class Inventory:
+    """Changes the state's node, and keeps what its devices were.
+
+    They are on record before they are offered, in the kubelet's folder. Where that is emptied, the
+    record is written again.
+    """
+
+    def __init__(
+        self, settings: Settings, state: NodeState, holders: HolderReader, folder: FolderWatch
+    ) -> None:
+        self._state = state
+        self._holders = holders
+        self._folder = folder
+        # Also of resources that aren't offered now, and may come back: pods hold them.
+        self._devices = unit_record.read(folder.path, settings)
+        self._is_recorded = False
+
+    async def past(self) -> Past:
+        """Return what was offered until now, and what of it pods hold."""
+        await self._holders.refresh()
+        held = self._state.holders.ids
+        listed = _devices(self._state.node)
+        return Past(self._devices | listed, held, unlisted=self._devices.keys() - listed.keys())
+
+    def change(self, node: Node) -> list[str]:
+        """Offer the devices of a node that was made with the past in mind; return what changed.
+
+        Raises UsageError if they can't be recorded; then nothing has changed.
+        """
+        before = self._state.node
+        if _key(before) == _key(node):
+            return changes(before, node)
+        try:
+            self._record(node)
+        except OSError as error:
+            raise UsageError(
+                f"{self._folder.path / unit_record.FILE}: which units are whose can't be written: "
+                f"{error.strerror}; nothing was changed"
+            ) from error
+        self._state.change(node)
+        return changes(before, node)
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Keep the record, and release retired devices that no pod holds, until cancelled."""
+        self._try_to_record()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._record_again)
+            tasks.start_soon(self._release_retired)
+            task_status.started()
+
+    def _record(self, node: Node) -> None:
+        devices = self._devices | _devices(self._state.node) | _devices(node)
+        try:
+            unit_record.write(self._folder.path, devices)
+            self._is_recorded = True
+        except FileNotFoundError:
+            # The kubelet will make the folder.
+            self._is_recorded = False
+        self._devices = devices
+
+    def _try_to_record(self) -> None:
+        try:
+            self._record(self._state.node)
+        except OSError as error:
+            self._is_recorded = False
+            path = self._folder.path / unit_record.FILE
+            _log.warning("a restart may number units anew: %s: %s", path, error.strerror)
+
+    async def _record_again(self) -> None:
+        """Write the record whenever it is gone: somebody may empty the folder."""
+        path = self._folder.path / unit_record.FILE
+
+        def is_lost() -> bool:
+            return not (self._is_recorded and path.exists()) and self._folder.path.is_dir()
+
+        while True:
+            await self._folder.wait_until(is_lost)
+            self._try_to_record()
+            if not self._is_recorded:
+                await anyio.sleep(_AGAIN_SECONDS)
+
+    async def _release_retired(self) -> None:
+        """Release retired devices. Where nobody knows who holds them, they stay."""
+        state = self._state
+        while True:
+            await state.wait_until(lambda: state.node.retired > 0)
+            asked_for = state.node
+            await anyio.sleep(_SETTLE_SECONDS)
+            await self._holders.refresh()
+            if state.node is not asked_for:
+                # What was retired in the meantime has its own time to settle.
+                continue
+            before = state.node.retired
+            if (held := state.holders.ids) is not None:
+                node = release(state.node, held)
+                if node.retired < before:
+                    told = f"{before - node.retired} retired devices, {node.retired} are still held"
+                    state.events.add(Kind.DEVICES_RELEASED, "", told)
+                    state.change(node)
+                    # After it: a number too many on record is free at the next start.
+                    self._try_to_record()
+            if state.node.retired:
+                await anyio.sleep(_AGAIN_SECONDS)
+
+
+def _devices(node: Node) -> dict[str, Devices]:
+    return {resource.name: resource.devices for resource in node.resources}
+
+
+def _key(node: Node) -> object:
+    """Return what is equal for nodes that are offered in the same way."""
+    return node.cards, [
+        (r.name, r.source, r.offer, r.factor, r.hami, r.devices.key) for r in node.resources
+    ]
