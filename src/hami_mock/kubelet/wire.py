@@ -81,16 +81,40 @@ def read_pod_resources(payload: bytes) -> Iterator[tuple[str, str, str, dict[str
         containers = [value for field, value in _fields(pod) if field == 3]
         texts = {field: value.decode() for field, value in _fields(pod) if field in (1, 2)}
         for container in containers:
-            name = ""
-            devices: dict[str, list[str]] = {}
-            for field, value in _fields(container):
-                if field == 1:
-                    name = value.decode()
-                elif field == 2:
-                    inner = list(_fields(value))
-                    resource = next((v.decode() for n, v in inner if n == 1), "")
-                    devices.setdefault(resource, []).extend(v.decode() for n, v in inner if n == 2)
-            yield texts.get(2, ""), texts.get(1, ""), name, devices
+            names = [value.decode() for field, value in _fields(container) if field == 1]
+            records = (value for field, value in _fields(container) if field == 2)
+            yield texts.get(2, ""), texts.get(1, ""), "".join(names[-1:]), _held(records)
+
+
+def _held(records: Iterable[bytes]) -> dict[str, list[str]]:
+    """Return the device IDs of ContainerDevices records, by resource."""
+    devices: dict[str, list[str]] = {}
+    ids: list[str] = []
+    head: bytes | None = None
+    for record in records:
+        if head and (only := _only_id(record, head)) is not None:
+            ids.append(only)
+            continue
+        inner = list(_fields(record))
+        resource = next((value for field, value in inner if field == 1), b"")
+        ids = devices.setdefault(resource.decode(), [])
+        ids.extend(value.decode() for field, value in inner if field == 2)
+        head = _field(1, resource) + b"\x12"
+    return devices
+
+
+def _only_id(record: bytes, head: bytes) -> str | None:
+    """Return the ID of a record that is a head, one short ID and at most a short topology.
+
+    All but the first of a resource are, and this takes a third of the time.
+    """
+    start = len(head) + 1
+    if not record.startswith(head) or len(record) < start or record[start - 1] > 0x7F:
+        return None
+    stop = start + record[start - 1]
+    rest = record[stop:]
+    is_topology = len(rest) > 1 and rest[0] == 3 << 3 | _BYTES and len(rest) == 2 + rest[1]
+    return record[start:stop].decode() if is_topology or len(record) == stop else None
 
 
 def _read_ids(container: bytes) -> list[str]:

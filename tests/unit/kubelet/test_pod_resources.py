@@ -52,6 +52,34 @@ def test_half_an_answer_is_an_error() -> None:
         list(read_pod_resources(whole[:-1]))
 
 
+@pytest.mark.parametrize("first", [["a"], ["a", "b"], ["x" * 300], [], [""]])
+@pytest.mark.parametrize("second", [["c"], ["c", "d"], ["y" * 200], []])
+@pytest.mark.parametrize("has_topology", [True, False])
+def test_records_of_any_kind_follow_each_other(
+    first: list[str], second: list[str], has_topology: bool
+) -> None:
+    response = message("ListPodResourcesResponse")()
+    container = response.pod_resources.add(name="p").containers.add(name="c")
+    for ids in (["0"], first, second, ["9"]):
+        record = container.devices.add(resource_name="x.com/y", device_ids=ids)
+        if has_topology:
+            record.topology.nodes.add(ID=1)
+    ((*_, devices),) = read_pod_resources(response.SerializeToString())
+    assert devices == {"x.com/y": ["0", *first, *second, "9"]}
+
+
+def test_a_record_that_is_cut_off_is_an_error() -> None:
+    response = message("ListPodResourcesResponse")()
+    container = response.pod_resources.add(name="p").containers.add(name="c")
+    whole = container.devices.add(resource_name="x.com/y", device_ids=["0123"])
+    record = whole.SerializeToString()
+    cut = record[:-2]
+    data = b"".join(b"\x12" + bytes([len(each)]) + each for each in (record, cut))
+    pod = b"\x1a" + bytes([len(data)]) + data
+    with pytest.raises(ValueError, match="truncated"):
+        list(read_pod_resources(b"\x0a" + bytes([len(pod)]) + pod))
+
+
 def test_who_holds_devices_is_asked_of_the_kubelet(socket_folder: Path) -> None:
     path = socket_folder / "pods.sock"
     with pod_resources(path) as kubelet:
