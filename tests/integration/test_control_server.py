@@ -62,7 +62,7 @@ async def test_another_user_may_not(served: Served, socket_folder: Path) -> None
         served.path.parent.chmod(0o755)
         served.path.chmod(0o666)
         refused = await anyio.run_process(command, check=False)
-    assert b"may not be opened: run this as root, or as the agent's own user" in barred.stderr
+    assert b"run this as root, or as the agent's own user" in barred.stderr
     assert b"only root and the agent's own user may control it" in refused.stderr
 
 
@@ -70,11 +70,11 @@ async def test_another_user_may_not(served: Served, socket_folder: Path) -> None
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (b"GET / HTTP/1.1\r\n\r\n", "the request is no JSON"),
-        (b"\xff\xfe\n", "the request is no JSON"),
+        (b"GET / HTTP/1.1\r\n\r\n", "the request is not JSON"),
+        (b"\xff\xfe\n", "the request is not JSON"),
         (b"{}\n", 'a request is {"command"'),
         (Request("explode").line, "there is no command 'explode': use one of status, events,"),
-        (Request("fail").line, "targets: it is missing"),
+        (Request("fail").line, "targets: is missing: it must be"),
         (Request("fail", {"targets": ["all"], "call": "x"}).line, "call: there is no such"),
         (Request("recover", {"targets": ["all"], "for": 1}).line, "for: there is no such"),
     ],

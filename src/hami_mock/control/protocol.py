@@ -45,7 +45,7 @@ def read_request(line: bytes) -> Request:
     try:
         data = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise UsageError("the request is no JSON") from error
+        raise UsageError("the request is not JSON") from error
     match data:
         case {"command": str(command), "arguments": dict(arguments), **rest} if not rest:
             return Request(command, arguments)

@@ -80,7 +80,7 @@ class Player:
         self._start = self._clock()
         total = self.scenario.total
         for_how_long = "until stopped" if total is None else f"for {durations.show(total)}"
-        self._tell(Kind.SCENARIO_STARTED, f"plays {for_how_long}, seed {self.seed}")
+        self._tell(Kind.SCENARIO_STARTED, f"playing {for_how_long}, with seed {self.seed}")
         try:
             # Times are counted from the start, so that no lateness adds up.
             for moment in moments(self.scenario, self.seed):

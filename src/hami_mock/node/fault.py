@@ -49,10 +49,6 @@ class Verb:
     examples: tuple[str, ...]
     parameters: tuple[Parameter, ...] = ()
 
-    def parameter(self, name: str) -> Parameter | None:
-        """Return one of its parameters, or None if it doesn't take that."""
-        return next((known for known in self.parameters if known.name == name), None)
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FaultKind(Verb):

@@ -77,16 +77,20 @@ _TIMES = st.integers(0, 300)
 _SPANS = st.integers(1, 200)
 
 
+def takes(verb: str, parameter: str) -> bool:
+    return parameter in [known.name for known in VERBS[verb].parameters]
+
+
 @st.composite
 def actions(draw: st.DrawFn) -> dict[str, Any]:
     """What a step does, without when."""
     verb = draw(st.sampled_from(sorted(VERBS)))
     step: dict[str, Any] = {verb: draw(st.sampled_from(_TARGETS[VERBS[verb].on]))}
-    if VERBS[verb].parameter("call"):
+    if takes(verb, "call"):
         step["call"] = draw(st.sampled_from(["allocate", "prestart"]))
-    if VERBS[verb].parameter("seconds"):
+    if takes(verb, "seconds"):
         step["seconds"] = draw(_SPANS)
-    if VERBS[verb].parameter("reason") and draw(st.booleans()):
+    if takes(verb, "reason") and draw(st.booleans()):
         step["reason"] = draw(st.sampled_from(["dust", "heat"]))
     if verb == "fail" and step["fail"].startswith("nvidia"):
         step["xid"] = draw(st.lists(st.sampled_from([13, 48, 79]), min_size=1))

@@ -23,6 +23,7 @@ from hami_mock.node.fault_kinds import (
 from hami_mock.node.state import NodeState
 from hami_mock.node.xid import APPLICATION_ERRORS, describe
 from tests.unit.builders import laid_out, problems_of
+from tests.unit.faults.scripts import takes
 
 NODE = laid_out(nvidia_cards=4, nvidia_memory=10, ascend_cards=0, iluvatar_cards=0)
 GPU, CORES = "nvidia.com/gpu", "nvidia.com/gpucores"
@@ -260,7 +261,7 @@ words = st.sampled_from(
 
 
 def any_parameters(verb: str, xid: int | None, **others: Any) -> Action:
-    parameters = {"xid": xid} if xid and VERBS[verb].parameter("xid") else {}
+    parameters = {"xid": xid} if xid and takes(verb, "xid") else {}
     return Action(verb, parameters=parameters, **others)
 
 

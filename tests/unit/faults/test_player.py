@@ -39,7 +39,7 @@ def stamped_events(made: Scenario, limit: float = float("inf")) -> list[Event]:
 def test_a_fault_comes_and_goes_at_its_time() -> None:
     played = stamped_events(of_steps({"at": 30, "fail": "nvidia/0", "for": 60, "reason": "dust"}))
     assert [(event.time, event.kind, event.subject, event.message) for event in played] == [
-        (0, Kind.SCENARIO_STARTED, "storm", "plays for 1m30s, seed 0"),
+        (0, Kind.SCENARIO_STARTED, "storm", "playing for 1m30s, with seed 0"),
         (30, Kind.CARD_FAILED, "nvidia/0", "unhealthy: dust"),
         (90, Kind.CARD_RECOVERED, "nvidia/0", "no longer unhealthy: dust"),
         (90, Kind.SCENARIO_ENDED, "storm", "played to its end after 1m30s"),

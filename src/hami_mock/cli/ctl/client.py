@@ -108,5 +108,5 @@ def _why_not(path: str, error: OSError) -> str:
                 f"runs (kubectl exec POD -- hami-mock ctl …), or name its socket with {FLAG}"
             )
         case PermissionError():
-            return f"{path!r} may not be opened: run this as root, or as the agent's own user"
+            return f"not allowed to open {path!r}: run this as root, or as the agent's own user"
     return f"can't connect to {path!r}: {error.strerror or error}"
