@@ -118,6 +118,8 @@ async def run(flags: Mapping[str, str], keep: bool) -> None:
     ):
         flags = {**_own_flags(flags, folder), **flags}
         settings = load(flags)
+        if settings.is_companion:
+            raise UsageError("--source hami: the demo has no node with a real plugin to go by")
         scenario = scenario_reader.read(settings.scenario) if settings.scenario else None
         node, _ = await configured.plan(settings)
         if not node.resources:

@@ -9,16 +9,17 @@ import anyio
 from hami_mock.cli.flags import flag_values, options_parser
 from hami_mock.cli.output import show
 from hami_mock.cli.parser import Parser, add_output
+from hami_mock.doctor import objects
+from hami_mock.doctor.objects import name_of
 from hami_mock.errors import UsageError
 from hami_mock.kit import logs
 from hami_mock.kit.terminal import Style, paint, table, width, wrap
-from hami_mock.kubelet.limits import Version
 from hami_mock.kubelet.wire import MESSAGE_LIMIT
 from hami_mock.node.advice import warnings
 from hami_mock.node.cards import Card
 from hami_mock.node.sizing import Node
 from hami_mock.settings.settings import Settings, load, load_all
-from hami_mock.sources import configured
+from hami_mock.sources import planning
 
 Data = Mapping[str, Any]
 
@@ -32,12 +33,20 @@ def parser() -> Parser:
             "plan --nvidia-cards 8 --nvidia-model A100-SXM4-80GB --nvidia-memory-factor auto",
             "plan --config fleet.yaml --node-name gpu-1 -o yaml",
             "plan --config fleet.yaml --all-nodes",
+            "plan --source hami -f node.json",
         ),
     )
     parser.add_argument(
         "--all-nodes",
         action="store_true",
         help="show what the nodes of each section of the file would get, and all other nodes",
+    )
+    parser.add_argument(
+        "-f",
+        dest="file",
+        metavar="FILE",
+        help="read the node from a file, as `kubectl get node -o json` or yaml prints it, - for "
+        "standard input (implies --source hami) [ask the API server]",
     )
     add_output(parser)
     return parser
@@ -47,12 +56,16 @@ def main(arguments: list[str]) -> int:
     """Print what would be registered."""
     parsed = parser().parse(arguments)
     flags = flag_values(parsed)
+    document = _node(parsed.file, flags.get("node-name")) if parsed.file else None
+    if document is not None:
+        flags = {"source": "hami", "node-name": name_of(document), **flags}
     fleet = load_all(flags) if parsed.all_nodes else (load(flags),)
     logs.set_up(fleet[0].log_level, fleet[0].log_format, fleet[0].warnings)
-    if parsed.all_nodes and not any(settings.section for settings in fleet):
-        raise UsageError("--all-nodes: there are no sections: name a file with `nodes` (--config)")
+    _check(parsed.all_nodes, document is not None, fleet)
     planned = [
-        plan_data(settings, *anyio.run(configured.plan, settings), is_one=not parsed.all_nodes)
+        plan_data(
+            settings, anyio.run(planning.plan, settings, document), is_one=not parsed.all_nodes
+        )
         for settings in fleet
     ]
     if parsed.all_nodes:
@@ -62,10 +75,28 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def plan_data(
-    settings: Settings, node: Node, version: Version | None, *, is_one: bool = True
-) -> dict[str, Any]:
+def _node(path: str, name: str | None) -> Data:
+    """Return the node in a file: the one of that name, or the only one. Raises UsageError."""
+    nodes = [node for node in objects.read([path]).nodes if name in (None, name_of(node))]
+    if len(nodes) != 1:
+        wanted = f"node {name!r}" if name else "node"
+        raise UsageError(f"-f: {path!r} must have one {wanted}, and has {len(nodes)}")
+    return nodes[0]
+
+
+def _check(is_fleet: bool, has_file: bool, fleet: Sequence[Settings]) -> None:
+    """Raise UsageError for what doesn't go together."""
+    if is_fleet and not any(settings.section for settings in fleet):
+        raise UsageError("--all-nodes: there are no sections: name a file with `nodes` (--config)")
+    if is_fleet and any(settings.is_companion for settings in fleet):
+        raise UsageError("--all-nodes: with --source hami each node says its cards: plan it alone")
+    if has_file and not all(settings.is_companion for settings in fleet):
+        raise UsageError("-f: the cards of a node are read only with --source hami")
+
+
+def plan_data(settings: Settings, plan: planning.Plan, *, is_one: bool = True) -> dict[str, Any]:
     """Return all that is to be shown of a node, or of the nodes that a section is for."""
+    node, version, missing = plan
     section = settings.section
     is_named = is_one or (section is not None and section.globs == (settings.node_name,))
     return {
@@ -88,6 +119,7 @@ def plan_data(
             }
             for resource in node.resources
         ],
+        "missing": list(missing),
     }  # fmt: skip
 
 
@@ -115,7 +147,8 @@ def node_lines(plan: Data) -> Iterator[str]:
     yield f"Node {paint(plan['node'], Style.BOLD)} would carry:"
     yield ""
     if not plan["cards"]:
-        yield "nothing: no cards are configured for this node"
+        yield "nothing: no cards are configured for this node" if not plan["missing"] else "nothing"
+        yield from _missing(plan)
         return
     rows = (
         (c["name"], c["uuid"], c["model"], c["memory"], _dash(c["numa"]), ", ".join(c["links"]))
@@ -126,6 +159,12 @@ def node_lines(plan: Data) -> Iterator[str]:
     yield "and register:"
     yield ""
     yield from _resources(plan["resources"])
+    yield from _missing(plan)
+
+
+def _missing(plan: Data) -> Iterator[str]:
+    for reason in plan["missing"]:
+        yield from _notice("missing", reason)
 
 
 def fleet_lines(plans: Sequence[Data]) -> Iterator[str]:
@@ -177,11 +216,15 @@ def _resources(rows: Sequence[Data]) -> Iterator[str]:
         " r rrr",
     )  # fmt: skip
     for resource, warning in ((r["resource"], text) for r in rows for text in r["warnings"]):
-        line = f"warning: {resource}: {warning}"
-        first, *others = wrap(line, width() or len(line))
-        yield ""
-        yield first.replace("warning", paint("warning", Style.YELLOW, Style.BOLD), 1)
-        yield from others
+        yield from _notice("warning", f"{resource}: {warning}")
+
+
+def _notice(kind: str, text: str) -> Iterator[str]:
+    line = f"{kind}: {text}"
+    first, *others = wrap(line, width() or len(line))
+    yield ""
+    yield first.replace(kind, paint(kind, Style.YELLOW, Style.BOLD), 1)
+    yield from others
 
 
 def _section(section: Data) -> str:

@@ -10,7 +10,7 @@ from hami_mock.faults import scenario_reader
 from hami_mock.kit import logs
 from hami_mock.kit.values import time
 from hami_mock.settings.settings import load
-from hami_mock.sources import configured
+from hami_mock.sources import planning
 
 
 def parser() -> Parser:
@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> int:
     settings = load(flag_values(parsed))
     # What happens on the copy of the node is no news.
     logs.set_up("error", settings.log_format)
-    node, _ = anyio.run(configured.plan, settings)
+    node, *_ = anyio.run(planning.plan, settings)
     read = scenario_reader.read(parsed.file, node)
     rehearsed = rehearse(read, node, settings.seed, parsed.until, settings.ignored_xids)
     show(rehearsed.rows, parsed.output, rehearsal_table(rehearsed, node))

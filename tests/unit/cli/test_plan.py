@@ -4,13 +4,14 @@ import pytest
 
 from hami_mock.cli.plan import node_lines, plan_data
 from hami_mock.settings.settings import load
+from hami_mock.sources.planning import Plan
 from tests.unit.builders import laid_out
 
 KEYS = ["resource", "count", "unit", "cards", "bytes", "limit", "warnings"]
 
 
 def planned(version: tuple[int, int] | None = (1, 35), **flags: Any) -> dict[str, Any]:
-    return plan_data(load({"node-name": "node-a"}), laid_out(**flags), version)
+    return plan_data(load({"node-name": "node-a"}), Plan(laid_out(**flags), version))
 
 
 def test_a_resource_has_exactly_the_keys_that_were_promised() -> None:

@@ -59,7 +59,7 @@ def derive(
         annotated.read(found)
         if not annotated.chips:
             counted.read(node, vendor, before.offered, found)
-    version = settings.kubelet_version or _version(document)
+    version = settings.kubelet_version or version_of(document)
     resources, left_out = size(found.shares, version, before.past)
     gone = [
         f"{register}: the annotation is gone, and with it what was derived from its cards"
@@ -99,7 +99,7 @@ def relevant(
         {name: value for name, value in node.annotations.items() if name in registers},
         {name: node.capacity.get(name) for name in counts},
         {name: node.allocatable.get(name) for name in sources},
-        _version(document),
+        version_of(document),
     )
 
 
@@ -110,7 +110,8 @@ def _nothing(settings: Settings) -> str:
     )
 
 
-def _version(document: Mapping[str, Any]) -> Version | None:
+def version_of(document: Mapping[str, Any]) -> Version | None:
+    """Return the version of a node's kubelet; None if the node doesn't say."""
     told = text(part(part(document, "status"), "nodeInfo"), "kubeletVersion")
     try:
         return parse_version(told)

@@ -36,7 +36,7 @@ class AnnotatedSource:
         """What is missing or malformed; empty if all is well."""
         self._told: tuple[str, ...] = ()
         self._settings = settings
-        self._config = _device_config(settings)
+        self._config = device_config(settings)
         self._state = state
         self._inventory = inventory
         self._watch_node = watch_node
@@ -56,7 +56,7 @@ class AnnotatedSource:
     async def use(self, settings: Settings) -> list[str]:
         """Take other settings; return what changed. Raises UsageError if it can't be recorded."""
         async with self._one_at_a_time:
-            config = _device_config(settings)
+            config = device_config(settings)
             lines = [] if self._document is None else await self._apply(settings, config)
             self._settings, self._config = settings, config
             return lines
@@ -115,6 +115,7 @@ class AnnotatedSource:
         self._told = self.missing = reasons
 
 
-def _device_config(settings: Settings) -> DeviceConfig | None:
+def device_config(settings: Settings) -> DeviceConfig | None:
+    """Return HAMi's own configuration, if it was given."""
     path = settings.device_config_file
     return device_config_layer.read(path).config if path else None

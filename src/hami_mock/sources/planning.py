@@ -1,0 +1,51 @@
+"""What a node would offer, whoever decides on its cards."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from hami_mock.cluster import api
+from hami_mock.errors import NotThere, UsageError
+from hami_mock.kubelet.limits import Version
+from hami_mock.node.sizing import Node
+from hami_mock.settings.settings import Settings
+from hami_mock.sources import configured
+
+
+class Plan(NamedTuple):
+    """A node, its kubelet's version if that is known, and what is missing or malformed."""
+
+    node: Node
+    version: Version | None
+    missing: tuple[str, ...] = ()
+
+
+async def plan(settings: Settings, document: Mapping[str, Any] | None = None) -> Plan:
+    """Plan from the settings or, for the companion of a real plugin, from a Node of Kubernetes.
+
+    Without such a document the API server is asked. Raises UsageError if there is none to ask.
+    """
+    if not settings.is_companion:
+        return Plan(*await configured.plan(settings))
+    # Here, because it takes long to load, and few have a real plugin.
+    from hami_mock.sources.annotated.derive import derive, version_of
+    from hami_mock.sources.annotated.source import device_config
+
+    if document is None:
+        document = await _ask(settings.node_name)
+    derived = derive(document, settings, config=device_config(settings))
+    return Plan(derived.node, settings.kubelet_version or version_of(document), derived.reasons)
+
+
+async def _ask(node_name: str) -> Mapping[str, Any]:
+    if not api.is_configured():
+        raise UsageError(
+            "--source hami: the cards are those of a real node, and there is no API server to ask: "
+            "set KUBECONFIG, or give the node with plan -f (kubectl get node NAME -o json)"
+        )
+    from hami_mock.cluster.kubernetes import Kubernetes
+
+    async with Kubernetes() as cluster:
+        try:
+            return await cluster.node(node_name)
+        except NotThere as error:
+            raise UsageError(f"--node-name: {error}") from error
