@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PROTO_OUT := src/hami_mock/kubelet/_proto
 
-.PHONY: help setup demo test test-all e2e e2e-all e2e-prepare lint format bench binary proto references lock clean
+.PHONY: help setup demo test test-all e2e e2e-all e2e-prepare lint format bench picture binary proto references lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z][a-z0-9-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | \
@@ -66,6 +66,9 @@ format: $(READY) ## put the code into its usual form
 
 bench: $(READY) ## measure start, lists, memory and CPU against grpc.aio + protobuf
 	@$(BIN)/python -m bench
+
+picture: $(READY) ## record the demo and draw docs/picture.svg
+	@$(BIN)/python tools/picture.py
 
 binary: $(READY) ## make dist/hami-mock, a single file that needs no Python
 	@$(BIN)/python tools/make_binary.py

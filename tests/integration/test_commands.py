@@ -140,6 +140,11 @@ def test_the_demo_can_be_tried_with_the_command_that_it_prints(socket_folder: Pa
         )
         assert (done.returncode, done.stderr) == (0, "")
         screen.read_until("CardFailed: nvidia/0: unhealthy")
+        done = run_cli("ctl", "status", f"--control-socket={socket_folder}/c.sock", "-o", "json")
+        holders = [
+            holder for card in json.loads(done.stdout)["cards"] for holder in card["holders"]
+        ]
+        assert any(holder["pod"].startswith("default/nvidia-") for holder in holders)
     # The user's own folder stays, without sockets.
     assert list(sockets.glob("*.sock")) == []
 

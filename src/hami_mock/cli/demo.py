@@ -36,6 +36,7 @@ from hami_mock.sources import configured
 from hami_mock.vendors import Role
 from hami_mock.views.deviceplugin.directory import KUBELET_SOCKET
 
+_PODS_SOCKET = "pods.sock"
 _MOST_ROUNDS = 1000
 _MOST_EVENTS = 3
 _CHURN_SECONDS = 0.7
@@ -125,7 +126,7 @@ async def run(flags: Mapping[str, str], keep: bool) -> None:
         if not node.resources:
             say("No cards are configured for this node: there is nothing to show.")
             return
-        kubelet = EmbeddedKubelet(_kubelet_folder(settings))
+        kubelet = EmbeddedKubelet(_kubelet_folder(settings), Path(folder, _PODS_SOCKET))
         agent = Agent(settings, node, flags)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_stop_on_signal, signals, tasks.cancel_scope)
@@ -147,7 +148,7 @@ def _own_flags(flags: Mapping[str, str], folder: str) -> dict[str, str]:
         "socket-dir": folder,
         "control-socket": f"{folder}/control.sock",
         "http-listen": "",
-        "pod-resources-socket": "",
+        "pod-resources-socket": f"{folder}/{_PODS_SOCKET}",
     }
     return {
         name: value
@@ -241,7 +242,7 @@ def _left(node: Node, kubelet: EmbeddedKubelet, short_of: str = "") -> Iterator[
         if resource.name in kubelet.devices:
             devices = kubelet.devices[resource.name]
             share = len(devices.held) / (devices.capacity or 1)
-            mark = "ran out" if resource.name == short_of else ""
+            mark = paint("ran out", Style.YELLOW) if resource.name == short_of else ""
             rows.append(
                 (resource.name, devices.allocatable, len(devices.held), len(devices.free),
                  f"{bar(share, bars)} {share:4.0%}  {mark}".rstrip())

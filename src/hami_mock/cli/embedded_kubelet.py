@@ -1,15 +1,15 @@
 """The embedded kubelet: takes registrations, watches lists, admits pods."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 from grpclib.client import Channel
-from grpclib.const import Status
+from grpclib.const import Cardinality, Handler, Status
 from grpclib.exceptions import GRPCError, StreamTerminatedError
 
 from hami_mock.errors import HamiMockError
@@ -21,15 +21,20 @@ from hami_mock.kubelet._proto.v1beta1 import (
     DevicePluginOptions,
     DevicePluginStub,
     Empty,
+    ListAndWatchResponse,
     PreferredAllocationRequest,
     RegisterRequest,
     RegistrationBase,
 )
 from hami_mock.kubelet.limits import fits
-from hami_mock.kubelet.wire import read_devices
+from hami_mock.kubelet.wire import pod_resources, read_devices
 from hami_mock.views.deviceplugin.directory import KUBELET_SOCKET
 from hami_mock.views.deviceplugin.lifecycle import API_VERSION
 from hami_mock.views.deviceplugin.server import EncodedList, PluginCodec, serve
+
+if TYPE_CHECKING:
+    from grpclib._typing import IServable
+    from grpclib.server import Stream
 
 _T = TypeVar("_T")
 
@@ -72,9 +77,11 @@ class DeviceSet:
 class EmbeddedKubelet(RegistrationBase):
     """A kubelet that knows devices, and pods as names that hold them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, pods_socket: Path | None = None) -> None:
+        """Make a kubelet for a folder; on `pods_socket` it says which pod holds what."""
         self.devices: dict[str, DeviceSet] = {}
         self._folder = folder
+        self._pods_socket = pods_socket
         self._tasks: TaskGroup | None = None
         self._changes = Broadcast()
 
@@ -85,10 +92,13 @@ class EmbeddedKubelet(RegistrationBase):
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Take registrations until cancelled."""
-        async with (
-            anyio.create_task_group() as self._tasks,
-            serve(self, self._folder / KUBELET_SOCKET, end_streams=lambda: None),
-        ):
+        async with AsyncExitStack() as stack:
+            self._tasks = await stack.enter_async_context(anyio.create_task_group())
+            served: dict[Path, IServable] = {self._folder / KUBELET_SOCKET: self}
+            if self._pods_socket is not None:
+                served[self._pods_socket] = _PodResources(self)
+            for path, service in served.items():
+                await stack.enter_async_context(serve(service, path, end_streams=lambda: None))
             task_status.started()
             await anyio.sleep_forever()
 
@@ -191,3 +201,23 @@ class EmbeddedKubelet(RegistrationBase):
 
     def _dial(self, endpoint: str) -> Channel:
         return Channel(path=str(self._folder / endpoint), codec=PluginCodec())
+
+
+class _PodResources:
+    """The kubelet's pod-resources API, as far as the agent asks it."""
+
+    def __init__(self, kubelet: EmbeddedKubelet) -> None:
+        self._kubelet = kubelet
+
+    async def list(self, stream: "Stream[Empty, ListAndWatchResponse]") -> None:
+        await stream.recv_message()
+        pods: dict[str, dict[str, list[str]]] = {}
+        for resource, devices in self._kubelet.devices.items():
+            for device_id, pod in devices.held.items():
+                pods.setdefault(pod, {}).setdefault(resource, []).append(device_id)
+        await stream.send_message(EncodedList(pod_resources(pods)))
+
+    def __mapping__(self) -> dict[str, Handler]:
+        # Bytes that are ready go through whatever type is named here.
+        kinds = (Cardinality.UNARY_UNARY, Empty, ListAndWatchResponse)
+        return {"/v1.PodResourcesLister/List": Handler(self.list, *kinds)}

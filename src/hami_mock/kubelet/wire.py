@@ -7,7 +7,7 @@ be kept or patched: every list is built from scratch. What is small goes through
 Pure: neither asyncio nor gRPC.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from hami_mock.kubelet.unit_ids import Columns
@@ -68,6 +68,20 @@ def allocate_request(containers: Iterable[Iterable[str]]) -> bytes:
 def read_allocate_request(payload: bytes) -> list[list[str]]:
     """Return the device IDs of each container request in an AllocateRequest."""
     return [_read_ids(container) for number, container in _fields(payload) if number == 1]
+
+
+def pod_resources(pods: Mapping[str, Mapping[str, Iterable[str]]]) -> bytes:
+    """Return a ListPodResourcesResponse: pods of one container, their resources and device IDs."""
+
+    def devices(resource: str, ids: Iterable[str]) -> bytes:
+        return _field(1, resource.encode()) + b"".join(_field(2, each.encode()) for each in ids)
+
+    def pod(name: str, held: Mapping[str, Iterable[str]]) -> bytes:
+        inside = b"".join(_field(2, devices(*each)) for each in held.items())
+        container = _field(1, b"main") + inside
+        return _field(1, name.encode()) + _field(2, b"default") + _field(3, container)
+
+    return b"".join(_field(1, pod(*each)) for each in pods.items())
 
 
 def read_pod_resources(payload: bytes) -> Iterator[tuple[str, str, str, dict[str, list[str]]]]:
