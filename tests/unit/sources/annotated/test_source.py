@@ -235,3 +235,22 @@ def test_a_list_over_the_limit_is_a_reason_and_the_others_go_on(socket_folder: P
         assert "the smallest memory factor that fits is 3" in rig.source.missing[0]
 
     play(socket_folder, script)
+
+
+def test_what_can_not_be_recorded_is_a_reason_until_it_can(socket_folder: Path) -> None:
+    in_the_way = (socket_folder / unit_record.FILE).with_suffix(".new")
+    in_the_way.mkdir()
+
+    async def script(rig: Rig) -> None:
+        await rig.say(ONE)
+        assert rig.offered() == {}
+        assert rig.source.missing[0].endswith(
+            "can't be written: Is a directory; nothing was changed"
+        )
+        in_the_way.rmdir()
+        # A heartbeat: nothing else is new.
+        await rig.say(ONE)
+        assert rig.offered() == COUNTS
+        assert not rig.source.missing
+
+    play(socket_folder, script)
