@@ -126,7 +126,11 @@ def test_bad_input_ends_with_2_and_a_line_before_anything_is_registered(
     assert list(socket_folder.iterdir()) == []
 
 
-def test_the_demo_can_be_tried_with_the_command_that_it_prints(socket_folder: Path) -> None:
+def test_the_demo_can_be_tried_with_the_command_that_it_prints(
+    socket_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Set for all tests; here the embedded kubelet's own socket is wanted.
+    monkeypatch.delenv("HAMI_MOCK_POD_RESOURCES_SOCKET")
     sockets = socket_folder / "s"
     sockets.mkdir()
     flags = (f"--socket-dir={sockets}", f"--control-socket={socket_folder}/c.sock")
