@@ -96,8 +96,7 @@ def percents(case: PodCase) -> Iterator[Finding]:
 
 def _is_above_100(vendor: HamiVendor, asks: Mapping[str, int]) -> bool:
     names = vendor.resources
-    # HAMi itself makes it 100 for each of several Iluvatar cards.
-    is_sum = vendor.maker == "iluvatar" and asks.get(names.count, 0) > 1
+    is_sum = vendor.scheduling.sums_cores and asks.get(names.count, 0) > 1
     return names.cores_per_card == 100 and asks.get(names.cores, 0) > 100 and not is_sum
 
 

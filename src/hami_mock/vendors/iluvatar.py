@@ -50,6 +50,7 @@ ILUVATAR = Vendor(
         pods=pod_annotations("{word}"),
         lock=HAMI_LOCK,
         switch="--enable-iluvatar",
+        sums_cores=True,
     ),
     config=ConfigSection("iluvatars", chips=lambda root: root.sections("iluvatars")),
 )

@@ -63,6 +63,7 @@ class Scheduling(NamedTuple):
     - slots: of a card, by word, where templates make them
     - has_model_as_type: a card's type is its model, with the word in it; else it is the word
     - registers_cores: a card is registered with as many cores as it has; else with percent
+    - sums_cores: of a pod with several cards the scheduler itself makes 100 percent for each
     - soft_slicing: the node's annotation that says whether HAMi's library slices the cards, instead
       of a mode for each; only then are cores percent, and a resource
     - scores: the annotation that says how well each two cards are connected
@@ -86,6 +87,7 @@ class Scheduling(NamedTuple):
     slots: Mapping[str, int] | None = None
     has_model_as_type: bool = False
     registers_cores: bool = False
+    sums_cores: bool = False
     soft_slicing: str = ""
     scores: str = ""
     cordon: str = ""
