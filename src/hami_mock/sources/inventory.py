@@ -22,6 +22,8 @@ pod that it was just giving one to must be seen."""
 _AGAIN_SECONDS = 10.0
 """There is no event for the end of a pod; while devices are retired, the kubelet is asked so
 often. A record that couldn't be written is tried again as often."""
+_FAREWELL_SECONDS = 1.0
+"""What the kubelet gets, when the agent ends, to say whether anybody holds anything."""
 
 _log = logging.getLogger(__name__)
 
@@ -71,10 +73,13 @@ class Inventory:
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Keep the record, and release retired devices that no pod holds, until cancelled."""
         self._try_to_record()
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._record_again)
-            tasks.start_soon(self._release_retired)
-            task_status.started()
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._record_again)
+                tasks.start_soon(self._release_retired)
+                task_status.started()
+        finally:
+            await self._remove_needless_record()
 
     def _record(self, node: Node) -> None:
         devices = self._devices | _devices(self._state.node) | _devices(node)
@@ -93,6 +98,16 @@ class Inventory:
             self._is_recorded = False
             path = self._folder.path / unit_record.FILE
             _log.warning("a restart may number units anew: %s: %s", path, error.strerror)
+
+    async def _remove_needless_record(self) -> None:
+        """Leave nothing behind where no pod holds a device: units may be numbered anew then."""
+        with anyio.move_on_after(_FAREWELL_SECONDS, shield=True) as scope:
+            await self._holders.refresh()
+        holders = self._state.holders.all
+        if scope.cancelled_caught or holders is None:
+            return
+        if not any(self._devices.keys() & holder.devices.keys() for holder in holders):
+            (self._folder.path / unit_record.FILE).unlink(missing_ok=True)
 
     async def _record_again(self) -> None:
         """Write the record whenever it is gone: somebody may empty the folder."""

@@ -95,7 +95,7 @@ def test_where_nobody_knows_who_holds_them_they_stay(tmp_path: Path) -> None:
             change(state, 50)
 
     released(state, lambda: Kubelet(None, count), lambda: state.node.retired == 0, tmp_path)
-    assert asked[0] == 5
+    assert asked[0] == 6  # once more at the end, for the record
     assert state.events.after(0) == []
 
 
@@ -112,7 +112,7 @@ def test_what_is_retired_while_the_kubelet_is_asked_has_its_own_time_to_settle(
             change(state, 30)
 
     released(state, lambda: Kubelet(set(), happening), lambda: state.node.retired == 0, tmp_path)
-    assert seen == [20, 40]
+    assert seen == [20, 40, 0]  # the last at the end, for the record
     (event,) = state.events.after(0)
     assert event.message == "40 retired devices, 0 are still held"
 
@@ -271,3 +271,25 @@ def test_a_start_that_can_not_be_recorded_goes_on_with_a_warning(
     with caplog.at_level(logging.WARNING):
         playing(change(None, 50), socket_folder, make_room)
     assert f"a restart may number units anew: {record}: Is a directory" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("held", "stays"), [(set(), False), ({"0"}, True), (None, True)], ids=["none", "one", "unknown"]
+)
+def test_the_record_goes_with_the_agent_where_no_pod_holds_anything(
+    tmp_path: Path, held: set[str] | None, stays: bool
+) -> None:
+    state = change(None, 50)
+    seen = []
+
+    def look() -> None:
+        seen.append((tmp_path / unit_record.FILE).exists())
+
+    class Answering(Kubelet):
+        async def holders(self) -> tuple[Holder, ...] | None:
+            look()
+            return (await super().holders()) if self.devices != set() else ()
+
+    released(state, lambda: Answering(held, lambda: None), lambda: True, tmp_path)
+    assert seen == [True]
+    assert (tmp_path / unit_record.FILE).exists() == stays
