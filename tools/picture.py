@@ -20,8 +20,8 @@ PICTURE = Path("docs/picture.svg")
 COLUMNS = 88
 CELL, LINE, MARGIN, BAR = 8.4, 20, 20, 36
 FONT = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace"
-CARDS = ["--vendors", "nvidia", "--nvidia-cards", "4", "--nvidia-model", "A100-SXM4-80GB"]
-FLAGS = ("--node-name=gpu-node-1", "--nvidia-memory-factor=auto", "--kubelet-version=1.36", *CARDS)
+CARDS = ["--vendors", "nvidia", "--nvidia-cards", "4", "--nvidia-model", "L40S"]
+FLAGS = ("--node-name=gpu-node-1", *CARDS)
 FAULT = ("ctl", "fail", "nvidia/0", "--xid", "79")
 
 INK, PAPER, FRAME = "#d7dce2", "#161b22", "#2b323c"

@@ -112,7 +112,7 @@ def test_plan_says_what_run_would_register() -> None:
         ([], {"HAMI_MOCK_NVIDIA_CARD": "1"}, "HAMI_MOCK_NVIDIA_CARD: there is no such variable"),
         (["--config=/no/such/file"], {}, "--config: can't read '/no/such/file'"),
         (["--resource-mem=nvidia.com/gpu"], {}, "each resource needs a name of its own"),
-        (["rnu"], {}, "'rnu' is no command"),
+        (["rnu"], {}, "'rnu' is not a command"),
     ],
 )
 def test_bad_input_ends_with_2_and_a_line_before_anything_is_registered(

@@ -73,7 +73,7 @@ async def test_another_user_may_not(served: Served, socket_folder: Path) -> None
         (b"GET / HTTP/1.1\r\n\r\n", "the request is not JSON"),
         (b"\xff\xfe\n", "the request is not JSON"),
         (b"{}\n", 'a request is {"command"'),
-        (Request("explode").line, "there is no command 'explode': use one of status, events,"),
+        (Request("explode").line, "there is not a command 'explode': use one of status, events,"),
         (Request("fail").line, "targets: is missing: it must be"),
         (Request("fail", {"targets": ["all"], "call": "x"}).line, "call: there is no such"),
         (Request("recover", {"targets": ["all"], "for": 1}).line, "for: there is no such"),

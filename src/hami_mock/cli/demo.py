@@ -164,7 +164,7 @@ def _kubelet_folder(settings: Settings) -> Path:
             f"{str(folder)!r} is too long for unix sockets: set TMPDIR to a short path"
         )
     if not folder.is_dir():
-        raise UsageError(f"--socket-dir: {str(folder)!r} is no folder: make it first")
+        raise UsageError(f"--socket-dir: {str(folder)!r} is not a folder: make it first")
     if (folder / KUBELET_SOCKET).exists():
         raise UsageError(
             f"--socket-dir: {str(folder)!r} has a {KUBELET_SOCKET} already: the demo brings a "

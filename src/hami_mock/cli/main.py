@@ -68,7 +68,7 @@ def _dispatch(words: list[str]) -> int:
 def _run(command: str, arguments: list[str]) -> int:
     if command not in COMMANDS:
         hint = did_you_mean(command, COMMANDS) or f": use one of {', '.join(COMMANDS)}"
-        raise UsageError(f"{command!r} is no command{hint}")
+        raise UsageError(f"{command!r} is not a command{hint}")
     if command != "ctl":
         # What ctl takes are words for cards and resources: they are left as they are.
         from hami_mock.cli.flags import normalise

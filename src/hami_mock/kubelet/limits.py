@@ -28,7 +28,7 @@ def parse_version(text: str) -> Version:
     """Return (1, 36) for "v1.36.4" and its like. Raises ValueError for what is no version."""
     found = re.match(r"v?(\d+)\.(\d+)", text)
     if found is None:
-        raise ValueError(f"{text!r} is no version of Kubernetes")
+        raise ValueError(f"{text!r} is not a version of Kubernetes")
     return int(found[1]), int(found[2])
 
 

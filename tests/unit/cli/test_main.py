@@ -201,8 +201,8 @@ def test_models_as_a_table(capsys: Captured) -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["stop"], f"'stop' is no command: use one of {', '.join(COMMANDS)}"),
-        (["Plan"], "'Plan' is no command"),
+        (["stop"], f"'stop' is not a command: use one of {', '.join(COMMANDS)}"),
+        (["Plan"], "'Plan' is not a command"),
         (["plan", "--nvidia-card", "1"], "did you mean --nvidia-cards?"),
         (["plan", "-o", "xml"], "-o/--output: invalid choice: 'xml'"),
         (["plan", "-o"], "-o/--output: expected one argument"),

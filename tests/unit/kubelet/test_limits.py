@@ -29,7 +29,7 @@ def test_versions_are_read(text: str, version: Version) -> None:
 
 @pytest.mark.parametrize("text", ["", "1", "v", "banana", "v1.", "one.two", " 1.36", "-1.36"])
 def test_what_is_no_version_is_an_error_that_names_it(text: str) -> None:
-    with pytest.raises(ValueError, match="is no version of Kubernetes") as caught:
+    with pytest.raises(ValueError, match="is not a version of Kubernetes") as caught:
         parse_version(text)
     assert repr(text) in str(caught.value)
 

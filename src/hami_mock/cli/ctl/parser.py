@@ -100,4 +100,4 @@ def _command_name(words: list[str], commands: Iterable[str]) -> str:
         command if len(words) > 1 else command.split()[0] for command in commands
     )
     hint = did_you_mean(name, firsts) or f": use one of {', '.join(firsts)}"
-    raise UsageError(f"ctl: {name!r} is no command{hint}")
+    raise UsageError(f"ctl: {name!r} is not a command{hint}")

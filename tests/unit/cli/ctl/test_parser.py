@@ -127,10 +127,10 @@ def test_every_verb_is_a_command_with_examples() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("fial nvidia/0", "ctl: 'fial' is no command; did you mean fail?"),
-        ("xyz", "'xyz' is no command: use one of status, fail, recover,"),
-        ("scenario pause", "'scenario pause' is no command"),
-        ("--xid 79 fail", "ctl: '--xid' is no command"),
+        ("fial nvidia/0", "ctl: 'fial' is not a command; did you mean fail?"),
+        ("xyz", "'xyz' is not a command: use one of status, fail, recover,"),
+        ("scenario pause", "'scenario pause' is not a command"),
+        ("--xid 79 fail", "ctl: '--xid' is not a command"),
         ("fail", "fail: say which cards: nvidia/0, a UUID, "),
         ("lose", "ctl lose: the following arguments are required: CARD"),
         ("down", "ctl down: the following arguments are required: RESOURCE"),

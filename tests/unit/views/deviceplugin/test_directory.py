@@ -24,7 +24,7 @@ def test_a_folder_that_can_not_be_read_is_a_clear_error(monkeypatch: pytest.Monk
 
 def test_a_file_in_place_of_the_folder_is_a_wrong_input(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match=r"--socket-dir: '.*/file' is no folder"):
+    with pytest.raises(UsageError, match=r"--socket-dir: '.*/file' is not a folder"):
         SocketDirectory(str(tmp_path / "file")).claim()
 
 
