@@ -68,7 +68,7 @@ def record() -> Iterator[str]:
         path = f"{folder}/control.sock"
         demo = Recording("demo", "--keep", f"--control-socket={path}", *FLAGS)
         try:
-            told = demo.read_until("pods run.")
+            told = demo.read_until("pods are running.")
             start = told.index("\x1b[1mRESOURCE")
             yield prompt("demo", "--keep", *CARDS)
             yield from told[start : told.index("\n\x1b[36m", start)].splitlines()

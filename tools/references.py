@@ -17,23 +17,23 @@ Every option is a flag, an environment variable and a key of the YAML file named
 `--nvidia-cards 8`, `HAMI_MOCK_NVIDIA_CARDS=8` and `nvidia-cards: 8` mean the same. In the file, a
 mapping joins its keys with a dash, so you can also write `nvidia: {cards: 8}`. Flags override
 variables, variables override the file, and `hami-mock ctl set` overrides them all until the agent
-ends. Flags may have one dash or two, `=` or a space, `_` or `-`.
+stops. Write a flag with one dash or two, with `=` or a space, with `_` or `-`.
 
-The column "when" says what a running agent does with a change, in the file or by `ctl set`: it
-applies it at once; it keeps it for the next start (`ctl set` refuses it); or it refuses it,
-because the node would be another one.
+The column "when" says when a running agent applies a change, made in the file or with `ctl set`:
+`at once`; at the `next start` (`ctl set` refuses it); or never (`refused`), because the node would
+be a different one.
 
-`hami-mock init -o FILE` writes a file with every option as a comment. `hami-mock schema config`
-prints the JSON Schema of the file ([schemas/config.json](../schemas/config.json)), and `hami-mock
-schema scenario` that of scenarios ([schemas/scenario.json](../schemas/scenario.json)). Editors
-with a YAML language server complete and check a file that begins with `# yaml-language-server:
-$schema=PATH`.
+`hami-mock init -o FILE` writes a file that lists every option in comments. `hami-mock schema
+config` prints the JSON Schema of the file ([schemas/config.json](../schemas/config.json)), and
+`hami-mock schema scenario` that of scenarios
+([schemas/scenario.json](../schemas/scenario.json)). An editor with a YAML language server
+completes and checks a file that begins with `# yaml-language-server: $schema=PATH`.
 
 The file can also list cards of different models (`nvidia-groups`, and the same for each vendor)
-and options for some nodes only (`nodes`). Where it lists groups, a number of cards given by a
-flag, a variable or `ctl set` takes the first cards of these groups, with their NUMA nodes and
-links. A larger number than the groups have is refused, and so is another model or memory size. A
-section under `nodes` may replace the groups of the rest of the file.
+and options for some nodes only (`nodes`). If it lists groups, a card count from a flag, a variable
+or `ctl set` keeps the first cards listed, with their NUMA nodes and links. A count larger than the
+groups is refused, and so is another model or memory size. A section under `nodes` may replace the
+groups in the rest of the file.
 
 """
 

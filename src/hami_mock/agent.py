@@ -114,7 +114,7 @@ class Agent:
         self.directory.claim()
         try:
             for name in self.directory.remove_stale_sockets():
-                _log.info("removed the socket of an agent that is gone: %s", name)
+                _log.info("removed a socket left behind by an earlier agent: %s", name)
             async with anyio.create_task_group() as tasks:
                 for part in self._parts():
                     await tasks.start(part.run)
@@ -239,7 +239,7 @@ def _announce(settings: Settings, node: Node, version: Version | None) -> None:
         settings.socket_dir,
     )
     if settings.is_companion:
-        _log.info("companion of a real plugin: what it registers is read from the node")
+        _log.info("companion of a real plugin: the cards are read from the node")
     elif not node.resources:
         _log.warning("no cards are configured for this node: nothing will be registered")
     for resource in node.resources:

@@ -71,7 +71,7 @@ def test_auto_makes_units_that_this_kubelet_bears(mock: Mock, figures: Figures) 
     name = mock.agent_pod()["metadata"]["name"]
     log = mock.cluster.kubectl("logs", name, f"--namespace={NAMESPACE}")
     assert f"{counts['nvidia.com/gpumem']} x {factor} MiB" in log
-    assert "can't learn the kubelet's version" not in log
+    assert "can't find out the kubelet's version" not in log
     whole_card = 81_920 // factor
     for number in range(3):
         mock.start_pod(f"card-{number}", {"nvidia.com/gpu": 1, "nvidia.com/gpumem": whole_card})

@@ -47,7 +47,7 @@ def served(socket_folder: Path) -> Served:
         (
             "fail nvidia/0 --xid 31",
             {},
-            "Xid 31 (GPU memory page fault) counted; it is ignored and does no harm: nvidia/0",
+            "Xid 31 (GPU memory page fault) counted; cards stay healthy: nvidia/0",
         ),
         ("lose nvidia/1", {"nvidia/1": {LOST}}, "1 card now lost: nvidia/1"),
         (
@@ -392,4 +392,4 @@ async def test_following_ends_with_an_error_when_the_agent_goes(
             await anyio.sleep(0.01)
             out += capsys.readouterr().out
     assert json.loads(out)["subject"] == "nvidia/0"
-    assert "went away" in str(caught[0])
+    assert "closed the connection" in str(caught[0])

@@ -73,7 +73,7 @@ async def test_another_user_may_not(served: Served, socket_folder: Path) -> None
         (b"GET / HTTP/1.1\r\n\r\n", "the request is not JSON"),
         (b"\xff\xfe\n", "the request is not JSON"),
         (b"{}\n", 'a request is {"command"'),
-        (Request("explode").line, "there is not a command 'explode': use one of status, events,"),
+        (Request("explode").line, "there is no command 'explode': use one of status, events,"),
         (Request("fail").line, "targets: is missing: it must be"),
         (Request("fail", {"targets": ["all"], "call": "x"}).line, "call: there is no such"),
         (Request("recover", {"targets": ["all"], "for": 1}).line, "for: there is no such"),
@@ -260,8 +260,8 @@ async def test_the_socket_of_a_living_agent_is_left_alone(
         assert not second.effects()
         assert await served.ask("status")
     assert warnings(caplog)[0] == (
-        f"--control-socket: no control: can't listen on {served.path}: another agent listens "
-        "there; `hami-mock ctl` won't find this agent"
+        f"--control-socket: can't listen on {served.path}: another agent listens "
+        "on it; `hami-mock ctl` won't reach this agent"
     )
 
 
@@ -276,7 +276,7 @@ async def test_a_living_agent_that_has_its_hands_full_is_left_alone(
         with Raw(served.path):
             async with served.run():
                 assert served.path.exists()
-    assert "another agent listens there" in warnings(caplog)[0]
+    assert "another agent listens on it" in warnings(caplog)[0]
 
 
 def a_file(path: Path) -> Path:
@@ -288,7 +288,7 @@ def a_file(path: Path) -> Path:
 @pytest.mark.parametrize(
     ("place", "message"),
     [
-        (lambda folder: a_file(folder / "x"), "a file that is no socket is in its place"),
+        (lambda folder: a_file(folder / "x"), "a file that is not a socket is in its place"),
         (lambda folder: a_file(folder / "x") / "control.sock", "Not a directory|File exists"),
         (lambda folder: folder / ("x" * 120), "AF_UNIX path too long"),
         (lambda folder: Path("/proc/hami-mock/control.sock"), "No such file or directory"),
@@ -303,7 +303,7 @@ async def test_where_no_socket_can_be_the_agent_goes_on_without(
     served = Served(place(socket_folder))
     async with served.run():
         (warning,) = warnings(caplog)
-    assert warning.startswith(f"--control-socket: no control: can't listen on {served.path}: ")
+    assert warning.startswith(f"--control-socket: can't listen on {served.path}: ")
     assert any(text in warning for text in message.split("|"))
     for file in socket_folder.iterdir():
         assert file.read_text() == "mine"

@@ -5,12 +5,12 @@ from typing import Any
 
 COMMANDS = {
     "run": "register the resources with the kubelet and keep them there (the default)",
-    "plan": "show the cards and resources that a node would get, without registering anything",
-    "demo": "try it here: the agent against an embedded kubelet, no cluster needed",
+    "plan": "show the cards and resources that a node would get; register nothing",
+    "demo": "run the agent against an embedded kubelet; no cluster needed",
     "ctl": "inspect and change a running agent: status, fail, recover, set, events, …",
     "doctor": "explain why HAMi or the kubelet would refuse a node or a pod",
     "scenario": "check a scenario and show its timeline, without playing it",
-    "init": "write a configuration file with every option as a comment",
+    "init": "write a configuration file that lists every option in comments",
     "schema": "print the JSON Schema of a configuration or scenario file",
     "models": "list the card models",
     "completion": "print a script that completes commands in bash, zsh or fish",

@@ -48,8 +48,8 @@ def parser() -> Parser:
     parser = Parser(
         "completion",
         usage="|".join(SHELLS),
-        notes="Load the script in the shell's start-up file: the examples do so for the shell that "
-        "is running.",
+        notes="The examples load the script into the current shell. To load it into every shell, "
+        "add the line to the shell's start-up file.",
         examples=(
             "source <(hami-mock completion bash)",
             "source <(hami-mock completion zsh)",
@@ -145,7 +145,7 @@ _hami_mock_next() {{
     esac
 }}
 
-# Which command these words are of; those that belong to none are passed over.
+# Which command these words are of; words that belong to none are skipped.
 _hami_mock_command() {{
     local command="" word
     for word in "$@"; do

@@ -59,7 +59,7 @@ def parser() -> Parser:
     parser.add_argument(
         "--keep",
         action="store_true",
-        help="stay up with a live table, for `hami-mock ctl` to try (--scenario implies it)",
+        help="keep running with a live table, to try `hami-mock ctl` on (implied by --scenario)",
     )
     return parser
 
@@ -120,7 +120,7 @@ async def run(flags: Mapping[str, str], keep: bool) -> None:
         flags = {**_own_flags(flags, folder), **flags}
         settings = load(flags)
         if settings.is_companion:
-            raise UsageError("--source hami: the demo has no node with a real plugin to go by")
+            raise UsageError("--source hami: the demo has no node with a real plugin")
         scenario = scenario_reader.read(settings.scenario) if settings.scenario else None
         node, _ = await configured.plan(settings)
         if not node.resources:
@@ -164,7 +164,7 @@ def _kubelet_folder(settings: Settings) -> Path:
             f"{str(folder)!r} is too long for unix sockets: set TMPDIR to a short path"
         )
     if not folder.is_dir():
-        raise UsageError(f"--socket-dir: {str(folder)!r} is not a folder: make it first")
+        raise UsageError(f"--socket-dir: {str(folder)!r} is not a folder: create it first")
     if (folder / KUBELET_SOCKET).exists():
         raise UsageError(
             f"--socket-dir: {str(folder)!r} has a {KUBELET_SOCKET} already: the demo brings a "
@@ -252,9 +252,9 @@ def _left(node: Node, kubelet: EmbeddedKubelet, short_of: str = "") -> Iterator[
 
 async def _keep(agent: Agent, kubelet: EmbeddedKubelet) -> None:
     """Let pods come and go, and show the table again and again."""
-    _announce("\nPods come and go now; Ctrl-C ends it.")
+    _announce("\nPods now come and go. Press Ctrl-C to stop.")
     if Path(agent.settings.control_socket).is_socket():
-        _announce("Make something fail, in another terminal:")
+        _announce("Make a card fail from another terminal:")
         ctl = f"{_program()} ctl --control-socket {shlex.quote(agent.settings.control_socket)}"
         card = agent.node.cards[0].name
         for words in (f"fail {card}", "status", f"recover {card}"):
@@ -277,7 +277,7 @@ def _height() -> int | None:
 
 
 def _news(agent: Agent, kubelet: EmbeddedKubelet) -> Iterator[str]:
-    yield f"{len(kubelet.pods)} pods run."
+    yield f"{len(kubelet.pods)} pods are running."
     for event in agent.state.events.after(0)[-_MOST_EVENTS:]:
         line = f"{event.kind}: {event.subject and f'{event.subject}: '}{event.message}"
         style = Style.YELLOW if event.is_warning else Style.DIM

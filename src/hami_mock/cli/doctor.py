@@ -23,9 +23,9 @@ NOBODY_TO_ASK = 3
 """The exit code when there is no API server: neither well nor ill."""
 
 _NOTES = (
-    "The node and its pods are read from the API server (in a pod with its service account, else "
-    "with $KUBECONFIG or ~/.kube/config), or from files. Exit code: 0 no errors, 1 errors found, "
-    "2 wrong input, 3 nobody to ask: the API server can't be reached, or nothing says where it is."
+    "The node and its pods are read from files, or from the API server: in a pod with its service "
+    "account, elsewhere with $KUBECONFIG or ~/.kube/config. Exit codes: 0 no errors, 1 errors "
+    "found, 2 wrong input, 3 no API server: it can't be reached, or nothing says where it is."
 )
 
 
@@ -43,21 +43,30 @@ def parser() -> Parser:
         ),
     )
     add = parser.add_argument
-    add("node", nargs="?", metavar="NODE", help="a node's name [$NODE_NAME, else this host's]")
-    add("--pod", metavar="NS/NAME", help="examine a pod, and the node that it is or may be for")
+    add("node", nargs="?", metavar="NODE", help="name of the node [$NODE_NAME, then the host name]")
+    add(
+        "--pod",
+        metavar="NS/NAME",
+        help="examine this pod, and the node that it is on or could be placed on",
+    )
     add(
         "-f",
         "--file",
         action="append",
         metavar="FILE",
-        help="read what `kubectl get -o json` printed, - for standard input; may be repeated",
+        help="read nodes and pods from this file, written by `kubectl get -o json`; - for standard "
+        "input; may be repeated",
     )
-    add("--device-config-file", metavar="FILE", help="HAMi's device-config.yaml, for the names")
+    add(
+        "--device-config-file",
+        metavar="FILE",
+        help="read resource names from HAMi's device-config.yaml",
+    )
     add(
         "--scheduler-name",
         default=SCHEDULER,
         metavar="NAME",
-        help=f"the name of HAMi's scheduler [{SCHEDULER}]",
+        help=f"name of HAMi's scheduler [{SCHEDULER}]",
     )
     add_output(parser)
     return parser

@@ -25,8 +25,8 @@ Every flag --some-name is also the environment variable HAMI_MOCK_SOME_NAME and 
 of the file given with --config. Flags override variables, and variables override the file. The \
 file can say more: groups of different cards, NUMA nodes, NVLink, and sections for nodes by name.
 
-Flags may be written with one dash or two, with = or a space, with _ or -. `-h` shows fewer of \
-them than `--help`, which also has those of the rarer vendors."""
+Write a flag with one dash or two, with = or a space, with _ or -. `--help` lists all flags; `-h` \
+leaves out those of the rarer vendors."""
 
 
 def options_parser(command: str, *, usage: str = "[FLAGS]", examples: Iterable[str] = ()) -> Parser:
@@ -49,11 +49,11 @@ def options_parser(command: str, *, usage: str = "[FLAGS]", examples: Iterable[s
                 f"--{alias}",
                 metavar=option.kind.metavar,
                 dest=alias,
-                help=f"the same as --{option.name}, as HAMi's mock calls it",
+                help=f"the same as --{option.name}; the name that HAMi's mock uses",
             )
     parser.add_argument_group(
         _GO_TITLE,
-        f"-{', -'.join((*GO_SWITCHES, *GO_VALUES))} are accepted so that its manifests work; "
+        f"-{', -'.join((*GO_SWITCHES, *GO_VALUES))} are accepted, so that its manifests work; "
         "-debug and -v=4 mean --log-level debug.",
     )
     for name in GO_SWITCHES:

@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if any(word.endswith("debug") for word in words):
             traceback.print_exc()
         text = f"internal error, please report it: {type(error).__name__}: {error}"
-        return _fail([f"{text} (--log-level debug says where)"], 1)
+        return _fail([f"{text} (--log-level debug shows where)"], 1)
 
 
 def _fail(lines: Sequence[str], code: int) -> int:
@@ -81,6 +81,6 @@ def _run(command: str, arguments: list[str]) -> int:
 def _help() -> int:
     from hami_mock.cli.parser import overview
 
-    notes = "`hami-mock COMMAND --help` explains a command and its flags; -h shows fewer of them."
+    notes = "`hami-mock COMMAND --help` explains a command and lists its flags; -h lists fewer."
     say(overview("", _SUMMARY, COMMANDS, notes, _EXAMPLES), end="")
     return 0

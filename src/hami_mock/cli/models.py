@@ -35,7 +35,7 @@ def parser() -> Parser:
         "words",
         nargs="*",
         metavar="WORD",
-        help="only models with this vendor, name, family or part of a name; may be a glob",
+        help="show only models with this vendor, family, name or part of a name; may be a glob",
     )
     add_output(parser)
     return parser

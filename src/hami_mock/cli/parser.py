@@ -72,7 +72,7 @@ class Parser(BareParser):
 
     def _unknown(self, argument: str) -> str:
         if not argument.startswith("-"):
-            return f"{argument!r} belongs to no flag; see {self.prog} --help"
+            return f"{argument!r} is not expected here; see {self.prog} --help"
         flag = argument.partition("=")[0]
         hint = did_you_mean(flag, self._option_string_actions) or f"; see {self.prog} --help"
         return f"{flag}: there is no such flag{hint}"
@@ -126,7 +126,7 @@ def sentence(text: str) -> str:
 
 def _listed(examples: Iterable[str]) -> str:
     # One that isn't a command of ours alone, such as a pipe, is there as a whole.
-    lines = [f"  {'' if 'hami-mock' in line.split() else 'hami-mock '}{line}" for line in examples]
+    lines = [f"  {'' if 'hami-mock' in line else 'hami-mock '}{line}" for line in examples]
     return "\n".join(["examples:", *lines]) if lines else ""
 
 

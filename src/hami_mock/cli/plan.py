@@ -39,13 +39,13 @@ def parser() -> Parser:
     parser.add_argument(
         "--all-nodes",
         action="store_true",
-        help="show what the nodes of each section of the file would get, and all other nodes",
+        help="show what the nodes of each section of the file would get, and all others",
     )
     parser.add_argument(
         "-f",
         dest="file",
         metavar="FILE",
-        help="read the node from a file, as `kubectl get node -o json` or yaml prints it, - for "
+        help="read the node from this file, written by `kubectl get node -o json` or yaml; - for "
         "standard input (implies --source hami) [ask the API server]",
     )
     add_output(parser)
@@ -87,11 +87,15 @@ def _node(path: str, name: str | None) -> Data:
 def _check(is_fleet: bool, has_file: bool, fleet: Sequence[Settings]) -> None:
     """Raise UsageError for what doesn't go together."""
     if is_fleet and not any(settings.section for settings in fleet):
-        raise UsageError("--all-nodes: there are no sections: name a file with `nodes` (--config)")
+        raise UsageError(
+            "--all-nodes: there are no sections: give a file that has `nodes` with --config"
+        )
     if is_fleet and any(settings.is_companion for settings in fleet):
-        raise UsageError("--all-nodes: with --source hami each node says its cards: plan it alone")
+        raise UsageError(
+            "--all-nodes: with --source hami each node has its own cards: plan one node at a time"
+        )
     if has_file and not all(settings.is_companion for settings in fleet):
-        raise UsageError("-f: the cards of a node are read only with --source hami")
+        raise UsageError("-f: it needs --source hami, which reads the cards from a node")
 
 
 def plan_data(settings: Settings, plan: planning.Plan, *, is_one: bool = True) -> dict[str, Any]:

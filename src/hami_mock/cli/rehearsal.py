@@ -88,7 +88,5 @@ def _names(names: Sequence[str]) -> str:
 
 def _ending(rehearsal: Rehearsal) -> str:
     total = rehearsal.scenario.total
-    ends = (
-        "It goes on until it is stopped" if total is None else f"It ends at {durations.show(total)}"
-    )
+    ends = "It runs until it is stopped" if total is None else f"It ends at {durations.show(total)}"
     return f"{ends}; --until shows more or less of it." if rehearsal.goes_on else f"{ends}."

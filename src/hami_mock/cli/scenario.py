@@ -23,12 +23,12 @@ def parser() -> Parser:
             "scenario check drill.yaml --until 10m --seed 7 --nvidia-cards 8",
         ),
     )
-    parser.add_argument("check", choices=["check"], help="what to do with it")
-    parser.add_argument("file", metavar="FILE", help="the scenario")
+    parser.add_argument("check", choices=["check"], help="check the scenario")
+    parser.add_argument("file", metavar="FILE", help="the scenario's file")
     parser.add_argument(
         "--until",
         **reads(time(0)),
-        help="show what happens up to then, such as 10m [all; an hour if it never ends]",
+        help="show what happens up to this time, such as 10m [the end; 1h if it never ends]",
     )
     add_output(parser)
     return parser

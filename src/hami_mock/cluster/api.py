@@ -36,7 +36,7 @@ async def api_client() -> "AsyncIterator[ApiClient]":
         config.load_incluster_config()  # type: ignore[no-untyped-call]
     elif "KUBECONFIG" not in os.environ and not _USER_CONFIG.expanduser().exists():
         raise StartError(
-            f"there is no cluster to ask: this is not a pod, KUBECONFIG is not set, and there is "
+            f"no cluster found: this is not a pod, KUBECONFIG is not set, and there is "
             f"no {_USER_CONFIG}"
         )
     else:
@@ -68,6 +68,6 @@ async def kubelet_version(node_name: str) -> Version | None:
         return parse_version(node.status.node_info.kubelet_version)
     except Exception as error:
         _log.warning(
-            "can't learn the kubelet's version of node %s: %s", node_name, reason_of(error)
+            "can't find out the kubelet's version on node %s: %s", node_name, reason_of(error)
         )
         return None

@@ -168,7 +168,7 @@ def _read(request: Request, text: bytes) -> Object:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise Away(f"can't {request}: the answer is no JSON, or half of it") from error
+        raise Away(f"can't {request}: the answer is not JSON, or is cut off") from error
     if not isinstance(found, dict):
-        raise Away(f"can't {request}: the answer is no object")
+        raise Away(f"can't {request}: the answer is not an object")
     return found

@@ -77,7 +77,7 @@ def _told(faults: Iterable[Fault], when: str, state: NodeState) -> Iterator[str]
 def _without_faults(action: Action, touched: Sequence[str]) -> str:
     """Return what a verb did that neither began nor ended a fault."""
     if "xid" in action.parameters:
-        what = f"{describe(action.parameters['xid'])} counted; it is ignored and does no harm"
+        what = f"{describe(action.parameters['xid'])} counted; cards stay healthy"
     elif action.verb == DROP.verb:
         what = "list streams dropped"
     else:

@@ -80,7 +80,7 @@ def read_answer(line: bytes) -> Any:
             raise UsageError(map(str, lines))
         case {"error": list(lines)}:
             raise StartError("\n".join(map(str, lines)))
-    raise StartError(f"the agent's answer makes no sense here: {line[:100]!r}")
+    raise StartError(f"can't understand the agent's answer: {line[:100]!r}")
 
 
 def _line(data: Mapping[str, Any]) -> bytes:

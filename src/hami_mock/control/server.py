@@ -27,7 +27,7 @@ _MOST_CONNECTIONS = 32
 _REST_SECONDS = 1.0
 """What passes before the next try when this process has no file left to accept with."""
 
-_TAKEN = "another agent listens there"
+_TAKEN = "another agent listens on it"
 
 _log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class ControlServer:
             listener = _listen(self._path)
         except OSError as error:
             _log.warning(
-                "%s: no control: can't listen on %s: %s; `hami-mock ctl` won't find this agent",
+                "%s: can't listen on %s: %s; `hami-mock ctl` won't reach this agent",
                 FLAG,
                 self._path,
                 error.strerror or error,
@@ -156,7 +156,7 @@ def _remove_stale(path: Path) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(mode):
-        raise OSError(errno.EEXIST, "a file that is no socket is in its place")
+        raise OSError(errno.EEXIST, "a file that is not a socket is in its place")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.setblocking(False)
         try:

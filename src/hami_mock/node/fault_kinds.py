@@ -14,17 +14,17 @@ from hami_mock.node.fault import Call, FaultKind, On, Parameter, Verb
 XID = Parameter(
     "xid",
     replace(xid.XID, show=xid.describe),
-    "the number of the driver's error, such as 79",
+    "error number of NVIDIA's driver, such as 79",
     is_drawn=True,
 )
-REASON = Parameter("reason", LINE, "why, for the events and the log")
+REASON = Parameter("reason", LINE, "reason to show in events and in the log")
 CALL = Parameter(
     "call",
     replace(one_of(Call), metavar="CALL"),
     f"the kubelet's call: {' or '.join(Call)}",
     is_required=True,
 )
-SECONDS = Parameter("seconds", SPAN, f"how long: {durations.FORM}", is_required=True)
+SECONDS = Parameter("seconds", SPAN, f"for how long: {durations.FORM}", is_required=True)
 
 UNHEALTHY = FaultKind(
     "fail",
@@ -88,7 +88,7 @@ SLOW = FaultKind(
 HUNG = FaultKind(
     "hang",
     On.RESOURCES,
-    "let a call hang, then answer it with an error",
+    "hold a call for some time, then answer it with an error",
     ("hang allocate 30s nvidia.com/gpu",),
     (CALL, SECONDS),
     name="hung",
@@ -96,7 +96,7 @@ HUNG = FaultKind(
 BROKEN = FaultKind(
     "break",
     On.RESOURCES,
-    "answer a call with an error at once",
+    "answer a call with an error immediately",
     ("break allocate", "break prestart nvidia --reason 'no driver' --for 1m"),
     (CALL, REASON),
     name="broken",
@@ -120,7 +120,7 @@ DROP = Verb(
 CLEAR = Verb(
     "clear",
     On.BOTH,
-    "end every fault of cards and resources",
+    "end all faults of cards and resources",
     ("clear", "clear nvidia/0 nvidia.com/gpu"),
 )
 

@@ -53,13 +53,13 @@ def refusals(changed: Iterable[Difference], asked: Collection[str]) -> list[str]
     One in a file may wait for the next start; what somebody has just asked for may not.
     """
     fixed = [
-        f"{change.name}: {change.after!r} is not allowed: for an agent that runs it stays "
-        f"{change.before!r}, since {change.fixed}"
+        f"{change.name}: {change.after!r} is not allowed: in a running agent it stays "
+        f"{change.before!r}, because {change.fixed}"
         for change in changed
         if change.fixed
     ]
     waiting = [
-        f"{change.name}: it can't change while the agent runs: restart it with "
+        f"{change.name}: it can't change while the agent is running: restart the agent with "
         f"--{change.name}={change.after}"
         for change in changed
         if change.name in asked and change.takes_effect is Takes.AT_START and not change.fixed

@@ -20,21 +20,21 @@ CARDS = _whole(0, MOST_CARDS)
 MEMORY = _whole(1, 16 * 1024 * 1024)
 SPLIT = _whole(1, 1024)
 SCALING = or_text(factor(100))
-MODEL = pattern(r"\S+", "the name of a card model, see `hami-mock models`", "NAME")
+MODEL = pattern(r"\S+", "the name of a card model (see `hami-mock models`)", "NAME")
 FACTOR = _whole(1, 1024 * 1024).or_word("auto", "auto")
 RESOURCE_NAME = pattern(
     r"\S{1,253}", "a resource name such as example.com/gpu, without spaces", "NAME"
 )
 NODE_NAME = pattern(
-    r"[A-Za-z0-9_.-]{1,253}", "a node's name: text of letters, digits, dots and dashes", "NAME"
+    r"[A-Za-z0-9_.-]{1,253}", "a node's name: letters, digits, dots and dashes", "NAME"
 )
 VERSION = pattern(
     r"v?\d{1,2}\.\d{1,3}(\..*)?",
-    "a Kubernetes version such as 1.36.4 (in a file: in quotes)",
+    "a Kubernetes version such as 1.36.4 (in quotes in a file)",
     "VERSION",
 ).then(parse_version, lambda version: ".".join(map(str, version)))
-SOCKET = pattern(r"(/.*)?", 'an absolute path, or "" for off', "PATH")
-XIDS = listed(XID, "numbers with commas, such as 13,31", "N,N").then(
+SOCKET = pattern(r"(/.*)?", 'an absolute path, or "" to turn it off', "PATH")
+XIDS = listed(XID, "numbers separated by commas, such as 13,31", "N,N").then(
     frozenset, lambda xids: ",".join(map(str, sorted(xids)))
 )
 FOLDER = pattern(r"/.*", "an absolute path", "DIR")
@@ -42,12 +42,12 @@ FILE = pattern(r".+", "a path", "FILE")
 _PORT = r"([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
 ADDRESS = pattern(
     rf"|(\[[0-9A-Fa-f:.]+\]|[^:\s]*):{_PORT}",
-    'HOST:PORT, :PORT for all addresses, or "" for off',
+    'HOST:PORT, :PORT for all addresses, or "" to turn it off',
     "ADDR",
 )
 VENDOR_LIST = listed(
     choice(*(vendor.prefix for vendor in VENDORS)),
-    f"one or more of {', '.join(vendor.prefix for vendor in VENDORS)}, with commas",
+    f"one or more of {', '.join(vendor.prefix for vendor in VENDORS)}, separated by commas",
     "NAME,NAME",
     least=1,
 )
@@ -79,7 +79,7 @@ GROUP_KEYS: Mapping[str, Kind[Any]] = {
     ),
     "nvlink": Kind(
         _rows,
-        "lists of card positions in the group, such as [[0, 1], [2, 3]]; a card in one list only",
+        "lists of card positions in the group, such as [[0, 1], [2, 3]], each card in at most one",
         {"type": "array", "items": {"type": "array", "items": CARDS.schema}},
     ),
 }

@@ -77,7 +77,7 @@ def environment_layer(
             if close:
                 problems.append(f"{line}; did you mean {short[close[0]]}?")
             else:
-                warnings.append(f"{line}; it is passed over")
+                warnings.append(f"{line}; ignoring it")
     given = {
         name: Entry(environ[variable], variable)
         for variable, name in known.items()

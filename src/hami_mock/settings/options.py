@@ -66,7 +66,7 @@ def _at_start(name: str, kind: Kind[Any], default: Any, text: str, section: str)
 GENERAL = (
     Option(
         "config", kinds.FILE, None, "read options from this YAML file", "General",
-        takes_effect=Takes.AT_START, fixed="it follows the file that it was started with",
+        takes_effect=Takes.AT_START, fixed="the agent follows the file that it was started with",
     ),
     Option(
         "node-name", kinds.NODE_NAME, None,
@@ -75,7 +75,7 @@ GENERAL = (
     ),
     Option(
         "vendors", kinds.VENDOR_LIST, None,
-        "restrict the node to cards of these vendors, such as nvidia,mlu", "General",
+        "restrict the node to cards from these vendors, such as nvidia,mlu", "General",
     ),
     _at_start(
         "socket-dir", kinds.FOLDER, "/var/lib/kubelet/device-plugins",
@@ -87,16 +87,16 @@ GENERAL = (
     ),
     Option(
         "kubelet-version", kinds.VERSION, None,
-        "Kubernetes version that `auto` and the warnings go by (default: ask the API server, "
+        "Kubernetes version that `auto` and the warnings assume (default: ask the API server, "
         "else the newest)", "General",
     ),
     _at_start(
         "control-socket", kinds.SOCKET, CONTROL_SOCKET,
-        "socket on which the agent answers `hami-mock ctl`", "General",
+        "socket on which the agent serves `hami-mock ctl`", "General",
     ),
     _at_start(
         "pod-resources-socket", kinds.SOCKET, "/var/lib/kubelet/pod-resources/kubelet.sock",
-        "socket on which the kubelet tells which pod holds which device", "General",
+        "socket on which the kubelet reports which pod holds which device", "General",
     ),
     _at_start(
         "kubernetes-events", SWITCH, False,
@@ -111,7 +111,7 @@ GENERAL = (
         "hami", SWITCH, False,
         "act as HAMi's node side: write its annotations, answer its handshakes, and give pods the "
         "devices that its scheduler assigned", "HAMi",
-        takes_effect=Takes.AT_START, fixed="all of its resources may have other names",
+        takes_effect=Takes.AT_START, fixed="it can rename every resource",
     ),
     _at_start(
         "hami-keep-annotations", SWITCH, False,
@@ -119,9 +119,9 @@ GENERAL = (
     ),
     Option(
         "source", choice("flags", "hami"), "flags",
-        "take the cards from flags, variables and file (flags), or from the annotations of a real "
-        "HAMi plugin, to add the resources that it does not register (hami)", "HAMi",
-        takes_effect=Takes.AT_START, fixed="its cards would be other ones",
+        "where the cards come from: flags, variables and the file (flags), or the annotations of a "
+        "real HAMi plugin, to register the resources that it doesn't (hami)", "HAMi",
+        takes_effect=Takes.AT_START, fixed="the cards would be different ones",
     ),
     Option(
         "device-config-file", kinds.FILE, None,
@@ -133,7 +133,7 @@ GENERAL = (
     ),
     _at_start(
         "seed", SEED, None,
-        "seed of the scenario's random choices (default: the one in its file)", "Faults",
+        "seed of the scenario's random choices (default: the one in the file)", "Faults",
     ),
     Option(
         "ignored-xids", kinds.XIDS, APPLICATION_ERRORS,
@@ -146,12 +146,14 @@ def _vendor_options(vendor: Vendor) -> Iterator[Option]:
     def option(name: str, kind: Kind[Any], default: Any, text: str) -> Option:
         return Option(f"{vendor.prefix}-{name}", kind, default, text, vendor.title)
 
-    cards = "number of cards on the node; with 0, nothing is registered"
+    cards = "number of cards on the node; 0 registers nothing for this vendor"
     yield option("cards", kinds.CARDS, vendor.cards, cards)
     yield option("model", kinds.MODEL, vendor.model, "model of the cards (see `hami-mock models`)")
     for offer in vendor.offers:
         if offer.role is Role.MEMORY:
-            yield option("memory", kinds.MEMORY, None, "MiB of each card (default: the model's)")
+            yield option(
+                "memory", kinds.MEMORY, None, "memory of each card in MiB (default: the model's)"
+            )
             text = "multiply the memory of each card by this (oversubscription)"
             yield option("memory-scaling", kinds.SCALING, 1.0, text)
             yield option("memory-factor", kinds.FACTOR, 1, _factor_help(offer.memory_unit))
@@ -163,7 +165,7 @@ def _vendor_options(vendor: Vendor) -> Iterator[Option]:
         text += "" if vendor.split else " (default: by HAMi's templates for the chip)"
         yield option("split", kinds.SPLIT, vendor.split, text)
     if vendor.modes:
-        text = "how cards are sliced, as HAMi's scheduler is told"
+        text = "how cards are sliced, as reported to HAMi's scheduler"
         yield option("mode", choice(*vendor.modes), vendor.modes[0], text)
     for offer in vendor.offers:
         yield Option(
@@ -178,13 +180,13 @@ def _vendor_options(vendor: Vendor) -> Iterator[Option]:
 
 def _factor_help(memory_unit: int) -> str:
     unit = "MiB" if memory_unit == 1 else f"blocks of {memory_unit} MiB"
-    return f"{unit} that one unit of the memory resource stands for (auto: as few as fit)"
+    return f"{unit} in one unit of the memory resource (auto: as few as possible)"
 
 
 def _name_help(offer: Offer) -> str:
     text = f"name of the resource that counts {offer.role}"
     if offer.hami:
-        text += ", which is registered only if named"
+        text += "; registered only if you name it"
     return f"{text} (with --hami on: {offer.name_in_hami('CHIP')})" if offer.hami_name else text
 
 

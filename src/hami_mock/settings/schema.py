@@ -10,7 +10,7 @@ from hami_mock.vendors import VENDORS
 _GLOB = {"type": "string", "minLength": 1}
 _SECTION_KEYS = {
     "match": {
-        "description": "globs for the names of the nodes that this section is for",
+        "description": "globs that match the names of the nodes this section is for",
         "anyOf": [_GLOB, {"type": "array", "items": _GLOB, "minItems": 1}],
     }
 }
@@ -26,7 +26,7 @@ def config_schema() -> dict[str, Any]:
     keys = {name: _reference(name) for name in sorted(definitions)}
     section = _object({**_SECTION_KEYS, **{k: v for k, v in keys.items() if k != "node-name"}})
     nodes = {
-        "description": "options for some nodes only; the first section that matches counts",
+        "description": "options for some nodes only; the first section that matches applies",
         "type": "array",
         "items": {**section, "type": "object", "required": ["match"]},
     }
@@ -44,7 +44,7 @@ def _options() -> dict[str, Any]:
         default = {"default": option.shown_default} if option.shown_default else {}
         schemas[name] = {"description": option.help, **default, **option.kind.schema}
     for name, vendor in GROUP_OPTIONS.items():
-        text = f"{vendor.title} cards of different models, in place of cards, model and memory"
+        text = f"{vendor.title} cards of different models, instead of cards, model and memory"
         schemas[name] = {"description": text, **GROUPS.schema}
     # A file can't name another one.
     del schemas["config"]

@@ -7,20 +7,20 @@ from hami_mock.settings.options import OPTIONS, Option
 
 _HEAD = """\
 # Configuration of hami-mock: `hami-mock run --config FILE`.
-# Lines that begin with # and a key show the default: remove the # to change it. Variables
-# (HAMI_MOCK_NVIDIA_CARDS) and flags (--nvidia-cards) are stronger than this file.
+# Lines that begin with # and a key show the default; remove the # to change it. Variables
+# (HAMI_MOCK_NVIDIA_CARDS) and flags (--nvidia-cards) override this file.
 """
 
 _GROUPS = """\
 
 # ---- Cards of different models on one node, with NUMA nodes and NVLink
-# (for any vendor, in place of its cards, model and memory)
+# (for any vendor, instead of its cards, model and memory)
 #
 # nvidia-groups:
 #   - {cards: 4, model: A100-SXM4-80GB, numa: [0, 0, 1, 1], nvlink: [[0, 1], [2, 3]]}
 #   - {cards: 2, model: T4, numa: 1}
 
-# ---- Options for some nodes only: the first section that matches the node's name counts
+# ---- Options for some nodes only: the first section that matches the node's name applies
 #
 # nodes:
 #   - match: ["a100-*", "dgx-?"]

@@ -84,7 +84,7 @@ def test_no_cluster_to_ask_is_3_and_a_plain_sentence(
     monkeypatch.setenv("HOME", str(tmp_path))
     assert main(["n1"]) == 3
     assert capsys.readouterr().err == (
-        "hami-mock: doctor: there is no cluster to ask: this is not a pod, KUBECONFIG is not set, "
+        "hami-mock: doctor: no cluster found: this is not a pod, KUBECONFIG is not set, "
         "and there is no ~/.kube/config; set KUBECONFIG, or read files: kubectl get node NAME -o "
         "json | hami-mock doctor -f -\n"
     )

@@ -207,7 +207,7 @@ def test_models_as_a_table(capsys: Captured) -> None:
         (["plan", "-o", "xml"], "-o/--output: invalid choice: 'xml'"),
         (["plan", "-o"], "-o/--output: expected one argument"),
         (["models", "--nvidia-cards=1"], "--nvidia-cards: there is no such flag"),
-        (["version", "now"], "'now' belongs to no flag"),
+        (["version", "now"], "'now' is not expected here"),
         (["plan", "--nvidia-cards", "-1"], "--nvidia-cards: '-1' is not allowed"),
         (["--nvidia-cards", "many"], "--nvidia-cards: 'many' is not allowed"),
         (["demo", "--nvidia-cards", "x"], "--nvidia-cards: 'x' is not allowed"),

@@ -82,7 +82,7 @@ def test_the_log_level_that_was_asked_for_beats_debug_and_v() -> None:
         ("-nvidia_card", "--nvidia-card: there is no such flag; did you mean --nvidia-cards?"),
         ("--qqqq", "--qqqq: there is no such flag; see hami-mock run --help"),
         ("--nvidia", "--nvidia: there is no such flag"),
-        ("words", "'words' belongs to no flag; see hami-mock run --help"),
+        ("words", "'words' is not expected here; see hami-mock run --help"),
     ],
 )
 def test_an_unknown_flag_is_an_error_with_a_hint(argument: str, line: str) -> None:

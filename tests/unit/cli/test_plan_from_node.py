@@ -82,14 +82,14 @@ def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
     assert line == f"-f: {path!r} must have one node 'node-a', and has 2"
     path = file_with(tmp_path, one)
     (line,) = problems_of(lambda: plan.main(["-f", path, "--source", "flags"]))
-    assert line == "-f: the cards of a node are read only with --source hami"
+    assert line == "-f: it needs --source hami, which reads the cards from a node"
     config = tmp_path / "fleet.yaml"
     config.write_text("nodes: [{match: a, nvidia-cards: 1}]")
     fleet = ["--config", str(config), "--all-nodes", "--source", "hami"]
     (line,) = problems_of(lambda: plan.main(fleet))
-    assert line.startswith("--all-nodes: with --source hami each node says its cards")
+    assert line.startswith("--all-nodes: with --source hami each node has its own cards")
 
 
 def test_the_demo_refuses(capsys: Captured) -> None:
     (line,) = problems_of(lambda: demo.main(["--source", "hami"]))
-    assert line == "--source hami: the demo has no node with a real plugin to go by"
+    assert line == "--source hami: the demo has no node with a real plugin"

@@ -39,13 +39,13 @@ def test_a_scenario_without_end_is_shown_for_an_hour() -> None:
     shown = rehearse(endless, NODE)
     assert [row["time"] for row in shown.rows] == [600 * number for number in range(7)]
     *_, last = rehearsal_table(shown, NODE)
-    assert last == "It goes on until it is stopped; --until shows more or less of it."
+    assert last == "It runs until it is stopped; --until shows more or less of it."
     assert len(rehearse(endless, NODE, until=1200).rows) == 3
 
 
 def test_a_scenario_that_only_stays_as_it_is_is_shown_whole() -> None:
     *_, last = rehearsal_table(rehearse(of_steps({"fail": "all"}, length="forever"), NODE), NODE)
-    assert last == "It goes on until it is stopped."
+    assert last == "It runs until it is stopped."
 
 
 def test_the_end_of_a_round_is_shown_where_it_undoes_something() -> None:

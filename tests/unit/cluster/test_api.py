@@ -113,7 +113,7 @@ def test_what_can_not_be_learnt_is_none_and_the_log_says_why(
     assert version is None
     (record,) = (r for r in caplog.records if r.name == "hami_mock.cluster.api")
     assert record.levelname == "WARNING"
-    assert record.getMessage().startswith("can't learn the kubelet's version of node node-a: ")
+    assert record.getMessage().startswith("can't find out the kubelet's version on node node-a: ")
     assert reason in record.getMessage()
 
 
@@ -124,7 +124,7 @@ def test_a_kubeconfig_of_no_use_is_none_and_a_line_in_the_log(
     if text is not None:
         kubeconfig_file.write_text(text)
     assert anyio.run(kubelet_version, "node-a") is None
-    assert "can't learn the kubelet's version of node node-a" in caplog.text
+    assert "can't find out the kubelet's version on node node-a" in caplog.text
 
 
 def test_a_pod_without_its_token_is_none_and_a_line_in_the_log(
@@ -133,7 +133,7 @@ def test_a_pod_without_its_token_is_none_and_a_line_in_the_log(
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "1")
     assert anyio.run(kubelet_version, "node-a") is None
-    assert "can't learn the kubelet's version" in caplog.text
+    assert "can't find out the kubelet's version" in caplog.text
 
 
 def test_there_is_an_api_server_in_a_pod_and_where_a_kubeconfig_is_named(

@@ -177,7 +177,7 @@ def test_groups_and_simple_options_in_one_place_are_an_error(tmp_path: Path, sim
         ("{numa: true}", [".numa: True is not allowed"]),
         ("{cards: 2, nvlink: [[0, 2]]}", [".nvlink: [[0, 2]] is not allowed", "from 0 to 1"]),
         ("{cards: 2, nvlink: [[-1, 0]]}", [".nvlink: [[-1, 0]] is not allowed"]),
-        ("{cards: 4, nvlink: [[0, 1], [1, 2]]}", ["a card in one list only"]),
+        ("{cards: 4, nvlink: [[0, 1], [1, 2]]}", ["each card in at most one"]),
         ("{cards: 2, nvlink: [[0, 0]]}", [".nvlink: [[0, 0]] is not allowed"]),
         ("{model: T5}", [".model: 'T5' is not allowed", "NVIDIA model", "T4"]),
         ("{model: qqqqqq}", [".model: 'qqqqqq' is not allowed", "`hami-mock models`"]),

@@ -103,7 +103,7 @@ def test_a_variable_of_somebody_else_is_a_warning(name: str) -> None:
     warnings: list[str] = []
     assert environment_layer({f"HAMI_MOCK_{name}": "1"}, problems, warnings) == {}
     assert problems == []
-    assert warnings == [f"HAMI_MOCK_{name}: there is no such variable; it is passed over"]
+    assert warnings == [f"HAMI_MOCK_{name}: there is no such variable; ignoring it"]
 
 
 def test_each_unknown_variable_gets_a_line_and_the_others_count() -> None:

@@ -43,7 +43,7 @@ def test_a_vendor_has_no_options_for_what_it_does_not_count() -> None:
 def test_help_says_what_a_unit_is_and_what_hami_calls_it() -> None:
     assert "256 MiB" in BY_NAME["mlu-memory-factor"].help
     assert "huawei.com/CHIP-memory" in BY_NAME["ascend-resource-memory-name"].help
-    assert "registered only if named" in BY_NAME["ascend-resource-name"].help
+    assert "registered only if you name it" in BY_NAME["ascend-resource-name"].help
     assert "--hami" not in BY_NAME["resource-name"].help
 
 

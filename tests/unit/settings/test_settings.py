@@ -425,7 +425,7 @@ def test_each_of_several_mistakes_gets_its_line(
 
 def test_a_variable_that_nobody_knows_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HAMI_MOCK_IMAGE", "registry.example.com/hami-mock:1")
-    assert load({}).warnings == ("HAMI_MOCK_IMAGE: there is no such variable; it is passed over",)
+    assert load({}).warnings == ("HAMI_MOCK_IMAGE: there is no such variable; ignoring it",)
 
 
 def test_every_general_option_is_an_attribute() -> None:

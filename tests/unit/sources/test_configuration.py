@@ -223,13 +223,13 @@ def test_an_option_that_makes_a_rejected_file_fit_clears_its_error(start: Start)
         (
             "node_name",
             "other",
-            "node-name: 'other' is not allowed: for an agent that runs it stays",
+            "node-name: 'other' is not allowed: in a running agent it stays",
         ),
-        ("hami", "on", "hami: 'on' is not allowed: for an agent that runs it stays 'off'"),
+        ("hami", "on", "hami: 'on' is not allowed: in a running agent it stays 'off'"),
         (
             "source",
             "hami",
-            "source: 'hami' is not allowed: for an agent that runs it stays 'flags'",
+            "source: 'hami' is not allowed: in a running agent it stays 'flags'",
         ),
     ],
 )
@@ -274,7 +274,8 @@ def test_what_only_a_start_can_change_is_not_set(start: Start, name: str, value:
     agent = start()
     option = name.replace("_", "-")
     assert rejected(lambda: agent.set(reset=False, **{name: value})) == (
-        f"{option}: it can't change while the agent runs: restart it with --{option}={value}"
+        f"{option}: it can't change while the agent is running: restart the agent with "
+        f"--{option}={value}"
     )
     assert agent.configuration.overrides == {}
     assert agent.set(log_format="text") == []

@@ -86,7 +86,7 @@ def ask(path: str, request: Request) -> Iterator[Any]:
                         return
         except TimeoutError as error:
             raise StartError(f"{FLAG}: the agent at {path!r} doesn't answer") from error
-    raise StartError(f"{FLAG}: the agent at {path!r} went away")
+    raise StartError(f"{FLAG}: the agent at {path!r} closed the connection")
 
 
 def _connect(path: str) -> socket.socket:

@@ -19,12 +19,14 @@ from hami_mock.vendors import VENDORS
 
 def _set_request(parsed: Parsed) -> Request:
     if not parsed.values and not parsed.reset:
-        raise UsageError("set: say what, such as nvidia-cards=4 or cards nvidia=4, or --reset")
+        raise UsageError(
+            "set: name an option, such as nvidia-cards=4 or cards nvidia=4, or use --reset"
+        )
     values: dict[str, str] = {}
     problems = []
     for name, value in _options(parsed.values):
         if name in values:
-            problems.append(f"set: {name} is there twice")
+            problems.append(f"set: {name} is given twice")
         values[name] = value
     if problems:
         raise UsageError(problems)
@@ -106,7 +108,7 @@ _STATUS = CtlCommand(
     "show the cards, their health, the resources, and which pods hold them",
     ("status", "status --watch", "status -o json"),
     lambda parsed: Request(WATCH if parsed.watch else "status"),
-    (_switch("-w --watch", "keep running, and show it again after each change"),),
+    (_switch("-w --watch", "keep running, and update the screen after each change"),),
     screen=screens.status,
 )
 
@@ -117,12 +119,12 @@ _OTHERS: Mapping[str, CtlCommand] = {
         _set_request,
         (
             _VALUES,
-            _switch("--reset", "first drop everything that was set this way"),
+            _switch("--reset", "first drop everything that was set with this command"),
         ),
     ),
     "reload": CtlCommand("read the configuration file again", ("reload",), _simple("reload")),
     "scenario play": CtlCommand(
-        "play a scenario; one that is running is stopped first",
+        "play a scenario, after stopping the one that is running, if any",
         ("scenario play drill.yaml --seed 7", "scenario play - < drill.yaml"),
         _play_request,
         (
@@ -130,10 +132,16 @@ _OTHERS: Mapping[str, CtlCommand] = {
                 "file",
                 {
                     "metavar": "FILE",
-                    "help": "a file where ctl runs; - reads stdin",
+                    "help": "the scenario, on the machine that ctl runs on; - for standard input",
                 },
             ),
-            Argument("--seed", {**reads(SEED), "help": "the seed of its random choices"}),
+            Argument(
+                "--seed",
+                {
+                    **reads(SEED),
+                    "help": "seed of the scenario's random choices (default: the one in the file)",
+                },
+            ),
         ),
         screens.scenario,
     ),
@@ -155,13 +163,13 @@ _OTHERS: Mapping[str, CtlCommand] = {
         ("events", "events -f --since 10:00", "events --since 2m -o json"),
         _events_request,
         (
-            _switch("-f --follow", "keep printing new ones until Ctrl-C"),
+            _switch("-f --follow", "keep printing new events until Ctrl-C"),
             Argument(
                 "--since",
                 {
                     **reads(_SINCE),
                     "default": {},
-                    "help": f"only those since then: {_SINCE.allowed}",
+                    "help": f"show only events since {_SINCE.allowed}",
                 },
             ),
         ),

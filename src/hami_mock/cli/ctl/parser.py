@@ -49,7 +49,7 @@ def parse(words: list[str]) -> Wanted | str:
     parser.set_defaults(**vars(values))
     parsed = parser.parse(words[len(name.split()) :])
     if not parsed.control_socket:
-        raise UsageError(f"{FLAG}: it is empty, which means off: name the socket of the agent")
+        raise UsageError(f"{FLAG}: it is empty: name the agent's socket")
     return Wanted(commands[name], parsed)
 
 
@@ -75,7 +75,7 @@ def help_of(commands: Mapping[str, CtlCommand]) -> str:
         {name: command.help for name, command in commands.items()},
         f"The agent is found by its control socket: {FLAG}, else ${VARIABLE}, else "
         f"{DEFAULT_SOCKET}. In a cluster: kubectl exec POD -- hami-mock ctl COMMAND …\n\n"
-        "`hami-mock ctl COMMAND --help` explains a command.",
+        "`hami-mock ctl COMMAND --help` explains a command in detail.",
         [f"ctl {line}" for command in taught or commands.values() for line in command.examples],
     )
 

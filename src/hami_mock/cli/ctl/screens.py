@@ -137,7 +137,7 @@ def _state(resource: Data) -> str:
 
 def _holders(result: Data) -> Iterator[str]:
     if not result["holders_known"]:
-        yield "Who holds what isn't known: the kubelet doesn't say (--pod-resources-socket)."
+        yield "Who holds what isn't known: the kubelet can't be asked (--pod-resources-socket)."
         return
     rows = [
         (

@@ -28,7 +28,7 @@ def _command(verb: Verb) -> CtlCommand:
     arguments = [*map(_argument, verb.parameters), _targets(verb)]
     if isinstance(verb, FaultKind):
         arguments.append(
-            Argument("--for", {**reads(SPAN), "help": "end the fault after this time"})
+            Argument("--for", {**reads(SPAN), "help": "end the fault after this time [never]"})
         )
     fields = ("targets", "for", *(parameter.name for parameter in verb.parameters))
 
@@ -36,7 +36,7 @@ def _command(verb: Verb) -> CtlCommand:
         given = {field: getattr(parsed, field, None) for field in fields}
         if not given["targets"]:
             if given.get("xid") is None:
-                raise UsageError(f"{verb.verb}: say which {_TARGETS[verb.on][1]}")
+                raise UsageError(f"{verb.verb}: name the targets: {_TARGETS[verb.on][1]}")
             given["targets"] = _vendors_with_xids()
         return Request(verb.verb, {key: value for key, value in given.items() if value is not None})
 
@@ -53,7 +53,7 @@ def _targets(verb: Verb) -> Argument:
     how: dict[str, Any]
     if XID in verb.parameters:
         whose = " ".join(_vendors_with_xids())
-        how = {"nargs": "*", "help": f"{words}; with --xid, it defaults to {whose}"}
+        how = {"nargs": "*", "help": f"{words} [with --xid: {whose}]"}
     # Who names a call already, and no target, means all.
     elif verb.on is On.BOTH or any(parameter.is_required for parameter in verb.parameters):
         how = {"nargs": "*", "default": [ALL], "help": f"{words} [{ALL}]"}
