@@ -45,8 +45,8 @@ def test_an_error_comes_through_as_what_it_was(error: HamiMockError) -> None:
 
 
 @pytest.mark.parametrize("line", [b"HTTP/1.1 400\n", b"{}\n", b"", b'{"error": "x"}'])
-def test_an_answer_of_somebody_else_makes_no_sense(line: bytes) -> None:
-    with pytest.raises(StartError, match="makes no sense"):
+def test_an_answer_of_somebody_else_is_not_understood(line: bytes) -> None:
+    with pytest.raises(StartError, match="can.t understand the agent.s answer"):
         read_answer(line)
 
 
