@@ -49,7 +49,7 @@ def config(folder: Path, words: str) -> list[str]:
 def test_the_demo_that_keeps_on_stays_in_its_place_in_80_columns() -> None:
     with terminal("demo", "--keep", "--nvidia-memory=64", "--ascend-cards=0") as screen:
         screen.read_until("\x1b[J")
-        screen.read_until("pods run.")
+        screen.read_until("pods are running.")
         _, _, drawn_again = screen.output.partition("\x1b[J")
         screen.process.terminate()
         screen.read_all()

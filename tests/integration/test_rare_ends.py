@@ -184,7 +184,7 @@ async def test_the_demo_lets_pods_come_and_go(
     with pytest.raises(ExceptionGroup) as caught:
         await demo.run(flags, keep=True)
     assert caught.group_contains(Enough)
-    counts = {line for line in capsys.readouterr().out.splitlines() if "pods run." in line}
+    counts = {line for line in capsys.readouterr().out.splitlines() if "pods are running." in line}
     assert len(counts) > 2
 
 

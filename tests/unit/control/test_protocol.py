@@ -46,7 +46,7 @@ def test_an_error_comes_through_as_what_it_was(error: HamiMockError) -> None:
 
 @pytest.mark.parametrize("line", [b"HTTP/1.1 400\n", b"{}\n", b"", b'{"error": "x"}'])
 def test_an_answer_of_somebody_else_is_not_understood(line: bytes) -> None:
-    with pytest.raises(StartError, match="can.t understand the agent.s answer"):
+    with pytest.raises(StartError, match=r"can.t understand the agent.s answer"):
         read_answer(line)
 
 
