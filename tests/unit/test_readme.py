@@ -31,6 +31,12 @@ def test_the_yaml_of_the_readme_is_valid(tmp_path: Path) -> None:
     assert [group.cards for group in settings.vendors[0].groups] == [8]
 
 
+def test_the_image_is_built_from_a_file_that_is_there() -> None:
+    # Docker looks for a Dockerfile by itself; podman for a Containerfile too.
+    (build,) = re.findall(r"docker build (.*)", README)
+    assert (ROOT / re.findall(r"-f (\S+)", build)[0]).is_file()
+
+
 @pytest.mark.parametrize("node", ["a100-1", "mixed-7", "ascend-0", "anything"])
 def test_the_example_fleet_is_valid(node: str) -> None:
     file = ROOT / "overlays/fleet/fleet.yaml"
