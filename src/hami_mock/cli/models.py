@@ -9,7 +9,7 @@ from hami_mock.cli.output import show
 from hami_mock.cli.parser import Parser, add_output
 from hami_mock.errors import UsageError
 from hami_mock.kit.similar import did_you_mean
-from hami_mock.kit.terminal import table
+from hami_mock.kit.terminal import table, width
 from hami_mock.vendors import VENDORS, catalog
 
 _COLUMNS = {
@@ -22,6 +22,9 @@ _COLUMNS = {
     "compute": "COMPUTE",
     "power": "POWER W",
 }
+_NUMBERS = {"memory", "cores", "compute", "power"}
+_WIDE = 124
+"""Columns that the whole catalog takes."""
 
 
 def parser() -> Parser:
@@ -75,6 +78,9 @@ def _is_about(row: dict[str, Any], word: str) -> bool:
 
 def models_table(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     """Yield the lines of the catalog for people."""
+    # A model's name is there to be copied. Beside all else, a narrow terminal has no room for it.
+    keys = [key for key in _COLUMNS if key != "product" or (width() or _WIDE) >= _WIDE]
+    sides = "".join("r" if key in _NUMBERS else " " for key in keys)
     yield from table(
-        tuple(_COLUMNS.values()), ([r[key] for key in _COLUMNS] for r in rows), "   rr rr"
+        [_COLUMNS[key] for key in keys], ([r[key] for key in keys] for r in rows), sides
     )

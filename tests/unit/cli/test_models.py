@@ -13,6 +13,16 @@ def test_every_model_of_the_catalog_has_a_row_and_a_line() -> None:
     assert all(row["name"] in line for row, line in zip(rows, lines[1:], strict=True))
 
 
+def test_a_narrow_terminal_has_every_models_whole_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "")
+    rows = model_rows()
+    lines = list(models_table(rows))
+    assert max(map(len, lines)) <= 80
+    assert [line.split()[1] for line in lines[1:]] == [row["name"] for row in rows]
+
+
 @pytest.mark.parametrize(
     ("words", "names"),
     [
