@@ -57,7 +57,7 @@ def test_the_demo_that_keeps_on_ends_with_a_signal_and_leaves_nothing(
     assert process.stdout is not None
     with process.stdout:
         for line in process.stdout:
-            if "pods run." in line:
+            if "pods are running." in line:
                 break
         process.send_signal(number)
         assert process.wait(timeout=10) == 0
@@ -135,7 +135,7 @@ def test_the_demo_can_be_tried_with_the_command_that_it_prints(
     sockets.mkdir()
     flags = (f"--socket-dir={sockets}", f"--control-socket={socket_folder}/c.sock")
     with terminal("demo", "--keep", *flags, "--nvidia-memory=64", columns=200) as screen:
-        screen.read_until("pods run.")
+        screen.read_until("pods are running.")
         assert (sockets / "kubelet.sock").is_socket()
         (command,) = (line for line in screen.lines if line.endswith(" fail nvidia/0"))
         assert f"--control-socket {socket_folder}/c.sock" in command
@@ -149,6 +149,12 @@ def test_the_demo_can_be_tried_with_the_command_that_it_prints(
             holder for card in json.loads(done.stdout)["cards"] for holder in card["holders"]
         ]
         assert any(holder["pod"].startswith("default/nvidia-") for holder in holders)
+        # What the agent logs would stand in the middle of the table, also after a change.
+        run_cli("ctl", "set", "ignored-xids=79", f"--control-socket={socket_folder}/c.sock")
+        screen.read_until("ConfigurationChanged")
+        run_cli("ctl", "recover", "all", f"--control-socket={socket_folder}/c.sock")
+        screen.read_until("CardRecovered")
+        assert not re.search(r"Z (INFO|WARNING)", screen.output)
     # The user's own folder stays, without sockets.
     assert list(sockets.glob("*.sock")) == []
 

@@ -68,9 +68,6 @@ def main(arguments: list[str]) -> int:
     """Show it work here."""
     parsed = parser().parse(arguments)
     flags = flag_values(parsed)
-    logs.set_up("error", load(flags).log_format)
-    # Both ends of a call that is broken off when the demo ends are in this process.
-    logging.getLogger("grpclib").setLevel(logging.CRITICAL)
     run_async(run, flags, parsed.keep)
     return 0
 
@@ -119,6 +116,9 @@ async def run(flags: Mapping[str, str], keep: bool) -> None:
     ):
         flags = {**_own_flags(flags, folder), **flags}
         settings = load(flags)
+        logs.set_up(settings.log_level, settings.log_format)
+        # Both ends of a call that is broken off when the demo ends are in this process.
+        logging.getLogger("grpclib").setLevel(logging.CRITICAL)
         if settings.is_companion:
             raise UsageError("--source hami: the demo has no node with a real plugin")
         scenario = scenario_reader.read(settings.scenario) if settings.scenario else None
@@ -149,6 +149,7 @@ def _own_flags(flags: Mapping[str, str], folder: str) -> dict[str, str]:
         "control-socket": f"{folder}/control.sock",
         "http-listen": "",
         "pod-resources-socket": f"{folder}/{_PODS_SOCKET}",
+        "log-level": "error",
     }
     return {
         name: value

@@ -19,7 +19,7 @@ def set_up(level: str, log_format: str, warnings: Iterable[str] = ()) -> None:
     handler.setFormatter(_Json() if log_format == "json" else _Text())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     for name in _CHATTY:
-        logging.getLogger(name).setLevel(logging.WARNING)
+        logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLogger().level))
     for warning in warnings:
         _log.warning("%s", warning)
 

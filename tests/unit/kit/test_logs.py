@@ -23,6 +23,16 @@ def test_a_line_of_text_has_time_level_and_message(capsys: Captured) -> None:
     assert re.fullmatch(rf"{TIME} INFO    3 of them\n", capsys.readouterr().err)
 
 
+@pytest.mark.parametrize(("level", "shown"), [("info", "no more\n"), ("error", "")])
+def test_libraries_warn_unless_the_user_wants_errors_only(
+    capsys: Captured, level: str, shown: str
+) -> None:
+    logs.set_up(level, "text")
+    logging.getLogger("asyncio").info("at work")
+    logging.getLogger("asyncio").warning("no more")
+    assert capsys.readouterr().err.rpartition("WARNING ")[2] == shown
+
+
 def test_the_time_is_utc_to_the_millisecond() -> None:
     record = logging.makeLogRecord({"created": 1_700_000_000.042, "msecs": 42.9})
     assert logs._timestamp(record) == "2023-11-14T22:13:20.042Z"
