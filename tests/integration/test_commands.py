@@ -137,10 +137,16 @@ def test_the_demo_can_be_tried_with_the_command_that_it_prints(
     with terminal("demo", "--keep", *flags, "--nvidia-memory=64", columns=200) as screen:
         screen.read_until("pods are running.")
         assert (sockets / "kubelet.sock").is_socket()
+        (export,) = (line for line in screen.lines if line.startswith("  export "))
+        assert export.endswith(f"={socket_folder}/c.sock")
         (command,) = (line for line in screen.lines if line.endswith(" fail nvidia/0"))
-        assert f"--control-socket {socket_folder}/c.sock" in command
         done = subprocess.run(
-            command, shell=True, capture_output=True, text=True, timeout=60, check=False
+            f"{export}; {command}",
+            shell=True,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
         )
         assert (done.returncode, done.stderr) == (0, "")
         screen.read_until("CardFailed: nvidia/0: unhealthy")

@@ -40,7 +40,7 @@ _PODS_SOCKET = "pods.sock"
 _MOST_ROUNDS = 1000
 _MOST_EVENTS = 3
 _CHURN_SECONDS = 0.7
-_INDENT = 22
+_INDENT = 24
 """Where it says what a pod wants: behind its name and its phase."""
 _UNLIMITED = 10_000
 """The width of what isn't a terminal."""
@@ -256,10 +256,12 @@ async def _keep(agent: Agent, kubelet: EmbeddedKubelet) -> None:
     _announce("\nPods now come and go. Press Ctrl-C to stop.")
     if Path(agent.settings.control_socket).is_socket():
         _announce("Make a card fail from another terminal:")
-        ctl = f"{_program()} ctl --control-socket {shlex.quote(agent.settings.control_socket)}"
         card = agent.node.cards[0].name
+        # Short lines: a terminal of 80 columns would fold a flag with a path.
+        variable = BY_NAME["control-socket"].variables[0]
+        say(f"  export {variable}={shlex.quote(agent.settings.control_socket)}")
         for words in (f"fail {card}", "status", f"recover {card}"):
-            say(f"  {ctl} {words}")
+            say(f"  {_program()} ctl {words}")
     say()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_churn, agent, kubelet)
