@@ -154,7 +154,7 @@ def test_the_demo_can_be_tried_with_the_command_that_it_prints(
         holders = [
             holder for card in json.loads(done.stdout)["cards"] for holder in card["holders"]
         ]
-        assert any(holder["pod"].startswith("default/nvidia-") for holder in holders)
+        assert any(holder["pod"].startswith("nvidia-") for holder in holders)
         # What the agent logs would stand in the middle of the table, also after a change.
         run_cli("ctl", "set", "ignored-xids=79", f"--control-socket={socket_folder}/c.sock")
         screen.read_until("ConfigurationChanged")

@@ -67,7 +67,7 @@ def _holding(holding: Holding, card: Card, state: NodeState) -> dict[str, Any]:
     namespace, pod, container = who or (None, None, None)
     return {
         "namespace": namespace,
-        "pod": who and f"{namespace}/{pod}",
+        "pod": pod,
         "container": container,
         "devices": holding.devices,
         "load": asdict(state.load(card, who) if who else Load()),

@@ -1,6 +1,7 @@
 """The kinds of values that options and groups of cards have."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from hami_mock.kit.values import Kind, choice, factor, listed, or_text, pattern, whole
@@ -45,8 +46,17 @@ ADDRESS = pattern(
     'HOST:PORT, :PORT for all addresses, or "" to turn it off',
     "ADDR",
 )
+
+
+def _vendor(value: object) -> str:
+    # People know the maker, and flags the prefix that HAMi's mock gave it.
+    known = {vendor.name: vendor.prefix for vendor in VENDORS}
+    return _PREFIX.read(known.get(str(value), value))
+
+
+_PREFIX = choice(*(vendor.prefix for vendor in VENDORS))
 VENDOR_LIST = listed(
-    choice(*(vendor.prefix for vendor in VENDORS)),
+    replace(_PREFIX, read=_vendor),
     f"one or more of {', '.join(vendor.prefix for vendor in VENDORS)}, separated by commas",
     "NAME,NAME",
     least=1,

@@ -145,7 +145,7 @@ def test_resources_say_what_is_wrong_with_them(state: NodeState) -> None:
 def holding(pod: str, devices: dict[str, int]) -> dict[str, Any]:
     return {
         "namespace": "default",
-        "pod": f"default/{pod}",
+        "pod": pod,
         "container": "main",
         "devices": devices,
         "load": IDLE,

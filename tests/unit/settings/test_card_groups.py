@@ -125,6 +125,7 @@ def vendors_with_cards(flags: dict[str, str]) -> list[str]:
 def test_vendors_restricts_the_node(tmp_path: Path) -> None:
     assert vendors_with_cards({"vendors": "nvidia"}) == ["nvidia"]
     assert vendors_with_cards({"vendors": "mlu, nvidia"}) == ["nvidia", "mlu"]
+    assert vendors_with_cards({"vendors": "cambricon"}) == ["mlu"]
     assert vendors_with_cards({"vendors": "hygon", "hygon-cards": "1"}) == ["hygon"]
     for value in ("nvidia", "[nvidia]", "nvidia,hygon"):
         path = config_file(tmp_path, f"vendors: {value}\nnvidia-cards: 4")

@@ -1,5 +1,7 @@
 import itertools
 import re
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -132,3 +134,13 @@ def test_cards_are_called_as_their_vendor_does(key: str, form: str, first: str) 
     (vendor,) = (vendor for vendor in VENDORS if vendor.prefix == key)
     assert re.fullmatch(form, card_uuid("node-a", vendor, 0))
     assert card_uuid("node-a", vendor, 0).startswith(first)
+
+
+def test_the_import_contract_names_every_file_of_a_maker() -> None:
+    root = Path(__file__).parents[3]
+    project = tomllib.loads((root / "pyproject.toml").read_text())
+    contracts = project["tool"]["importlinter"]["contracts"]
+    (contract,) = (each for each in contracts if each["name"].startswith("A maker is known"))
+    shared = {"__init__", "catalog", "hami_vendor", "handout", "scheduling", "vendor"}
+    files = {path.stem for path in (root / "src/hami_mock/vendors").glob("*.py")} - shared
+    assert contract["forbidden_modules"] == [f"hami_mock.vendors.{file}" for file in sorted(files)]

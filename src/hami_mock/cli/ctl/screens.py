@@ -142,7 +142,7 @@ def _holders(result: Data) -> Iterator[str]:
     rows = [
         (
             card["name"],
-            holder["pod"] or "not known yet",
+            f"{holder['namespace']}/{holder['pod']}" if holder["pod"] else "not known yet",
             holder["container"] or "-",
             ", ".join(f"{count} {name}" for name, count in holder["devices"].items()),
         )

@@ -103,8 +103,13 @@ def test_what_is_wrong_with_resources_is_shown() -> None:
 
 def test_who_holds_what() -> None:
     holders = [
-        {"pod": "default/a", "container": "main", "devices": {"nvidia.com/gpu": 1, "x/mem": 512}},
-        {"pod": "default/b", "container": "main", "devices": {"nvidia.com/gpu": 2}},
+        {
+            "namespace": "default",
+            "pod": "a",
+            "container": "main",
+            "devices": {"nvidia.com/gpu": 1, "x/mem": 512},
+        },
+        {"namespace": "default", "pod": "b", "container": "main", "devices": {"nvidia.com/gpu": 2}},
     ]
     lines = shown(status(cards=[card(holders=holders)])).splitlines()
     assert lines[-3:] == [
