@@ -32,7 +32,7 @@ from hami_mock.node.resources import Resource
 from hami_mock.node.sizing import Node
 from hami_mock.settings.options import BY_NAME
 from hami_mock.settings.settings import LONGEST_SOCKET_DIR, Settings, load
-from hami_mock.sources import configured
+from hami_mock.sources import configured, unit_record
 from hami_mock.vendors import Role
 from hami_mock.views.deviceplugin.directory import KUBELET_SOCKET
 
@@ -128,15 +128,19 @@ async def run(flags: Mapping[str, str], keep: bool) -> None:
             return
         kubelet = EmbeddedKubelet(_kubelet_folder(settings), Path(folder, _PODS_SOCKET))
         agent = Agent(settings, node, flags)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_stop_on_signal, signals, tasks.cancel_scope)
-            await tasks.start(kubelet.run)
-            await _tell(agent, kubelet, tasks)
-            if scenario is not None:
-                await agent.stage.play(scenario, settings.seed)
-            if keep or scenario is not None:
-                await _keep(agent, kubelet)
-            tasks.cancel_scope.cancel()
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_stop_on_signal, signals, tasks.cancel_scope)
+                await tasks.start(kubelet.run)
+                await _tell(agent, kubelet, tasks)
+                if scenario is not None:
+                    await agent.stage.play(scenario, settings.seed)
+                if keep or scenario is not None:
+                    await _keep(agent, kubelet)
+                tasks.cancel_scope.cancel()
+        finally:
+            # Its pods are gone with the kubelet, and so is what they held.
+            Path(settings.socket_dir, unit_record.FILE).unlink(missing_ok=True)
 
 
 def _own_flags(flags: Mapping[str, str], folder: str) -> dict[str, str]:
