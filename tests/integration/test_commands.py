@@ -87,7 +87,7 @@ def test_a_scenario_that_cannot_happen_is_refused(tmp_path: Path) -> None:
     assert done.stderr.splitlines() == [
         f"hami-mock: {file}: steps[0].fail: there is no card 'nvidia/2' on this node: it has "
         "nvidia/0, nvidia/1, mlu/0, mlu/1, iluvatar/0, iluvatar/1, ascend/0, ascend/1",
-        f"hami-mock: {file}: steps[1].xid: 79 is not allowed: only cards of NVIDIA have Xids, not "
+        f"hami-mock: {file}: steps[1].xid: 79 is not allowed: only NVIDIA cards have Xids, not "
         "mlu/0, mlu/1: give a reason instead",
     ]
     done = run_cli("scenario", "check", str(file), "--nvidia-cards=3", "--mlu-cards=0")
@@ -111,7 +111,7 @@ def test_plan_says_what_run_would_register() -> None:
         ([], {"HAMI_MOCK_NVIDIA_CARDS": "many"}, "HAMI_MOCK_NVIDIA_CARDS: 'many' is not allowed"),
         ([], {"HAMI_MOCK_NVIDIA_CARD": "1"}, "HAMI_MOCK_NVIDIA_CARD: there is no such variable"),
         (["--config=/no/such/file"], {}, "--config: can't read '/no/such/file'"),
-        (["--resource-mem=nvidia.com/gpu"], {}, "each resource needs a name of its own"),
+        (["--resource-mem=nvidia.com/gpu"], {}, "each resource needs its own name"),
         (["rnu"], {}, "'rnu' is not a command"),
     ],
 )

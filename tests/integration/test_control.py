@@ -163,7 +163,7 @@ async def test_the_answer_says_what_was_done_for_programs_too(
             "no card 'nvidia/7' on this node: it has nvidia/0, nvidia/1, ",
         ),
         ("fail nvidia/7 mlu/x", "no card 'mlu/x' on this node"),
-        ("fail mlu/0 --xid 79", "only cards of NVIDIA have Xids, not mlu/0: give a reason"),
+        ("fail mlu/0 --xid 79", "only NVIDIA cards have Xids, not mlu/0: give a reason"),
         ("fail --xid 0", "argument --xid: '0' is not allowed: it must be a whole number from 1 to"),
         ("down nvidia/0", "no resource 'nvidia/0' on this node: it has nvidia.com/gpu,"),
         ("clear x", "no card or resource 'x' on this node"),

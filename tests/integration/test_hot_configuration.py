@@ -332,7 +332,7 @@ def test_what_a_running_agent_can_not_take_is_refused_with_exit_code_2(
         assert main([*ctl, "log-format=json"]) == 2
         assert "log-format: it can't change while the agent runs" in capsys.readouterr().err
         assert main([*ctl, "nvidia-model=T4"]) == 2
-        assert "nvidia-groups says which cards there are" in capsys.readouterr().err
+        assert "nvidia-groups lists the cards" in capsys.readouterr().err
         assert main([*ctl, "ignored-xids=79"]) == 0
         assert capsys.readouterr().out == "ignored-xids: 13,31,43,45,68,109 → 79\n"
         assert main([*ctl, "nvidia-cards=1"]) == 0

@@ -45,9 +45,10 @@ def left_behind(case: NodeCase) -> Iterator[Finding]:
         more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         yield note(
             f"node {case.node.name}",
-            f"{len(names)} resources are 0 and nobody stands behind them; an earlier configuration "
-            f"left them behind, for the kubelet keeps the names: {', '.join(names[:_SHOWN])}{more}",
-            "they do no harm; a node that is deleted and registers anew is rid of them",
+            f"{len(names)} resources are 0 and no plugin serves them; they are left over from an "
+            "earlier configuration, because the kubelet keeps the names: "
+            f"{', '.join(names[:_SHOWN])}{more}",
+            "they do no harm; to get rid of them, delete the node and let it register again",
         )
 
 
@@ -57,10 +58,10 @@ def count_is_there(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
     if seen.cards and name not in case.node.capacity:
         yield error(
             name,
-            f"the node has no such resource, although {seen.vendor.node.register} has "
+            f"the node has no such resource, although {seen.vendor.node.register} lists "
             f"{len(seen.cards)} cards: pods that ask for it stay Pending",
-            "see in the log of the device plugin whether it registered with the kubelet, and under "
-            "which name",
+            "check the device plugin's log: did it register with the kubelet, and under "
+            "which name?",
         )
 
 
@@ -75,14 +76,14 @@ def not_zero(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
                 name,
                 "capacity is 0: its plugin has been gone for five minutes or more, or the kubelet "
                 "refused its list",
-                "see whether the plugin runs; if it does, restart it, so that it registers again",
+                "check that the plugin is running; if it is, restart it to make it register again",
             )
         elif capacity and not case.allocatable(name):
             yield error(
                 name,
                 f"allocatable is 0 of {capacity}: all devices are unhealthy, or the plugin is gone "
-                "(five minutes after that the capacity is 0 too)",
-                "see whether the plugin runs, and in its log what it says about health",
+                "(five minutes later, capacity is 0 too)",
+                "check that the plugin is running, and what its log says about health",
             )
 
 
@@ -104,10 +105,11 @@ def memory_number(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
             names.memory,
             f"capacity is {found}, but the cards in {seen.vendor.node.register} have {total} MiB, "
             f"which are {expected} units of {names.memory_unit} MiB",
-            f"{found} would be right for a memoryFactor of {factor}: set the same one for HAMi and "
-            "for whoever registers it"
+            f"{found} would be right for a memoryFactor of {factor}: set the same factor in HAMi "
+            "and "
+            "in the plugin that registers the resource"
             if is_factor
-            else "see whether whoever registers it has read the annotation as it is now",
+            else "check that the plugin that registers it has read the current annotation",
         )
 
 
@@ -121,7 +123,10 @@ def _nothing(case: NodeCase, seen: VendorCase, expected: int) -> tuple[str, str]
         told += f": HAMi's mock can't register more than {MOST_UNITS_OF_HAMIS_MOCK}"
         factor = _factor(expected, unit, MOST_UNITS_OF_HAMIS_MOCK)
         return told, f"set memoryFactor to {factor}, or use hami-mock --source hami"
-    return told, "see whether whoever registers it (hami-mock, HAMi's mock) runs on this node"
+    return (
+        told,
+        "check that the plugin that registers it (hami-mock, HAMi's mock) is running on this node",
+    )
 
 
 def _factor(expected: int, unit: int, most: int) -> int:
@@ -136,8 +141,9 @@ def too_many(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
         name = max(sizes, key=lambda each: sizes[each])
         yield warning(
             name,
-            f"{total} devices are many for a kubelet 1.36 or newer: a pod can hold {LARGEST_POD} "
-            "at most, and a kubelet that restarts with all of them allocated is away for about "
+            f"{total} devices are a lot for kubelet 1.36 or newer: a pod can hold at most "
+            f"{LARGEST_POD}, "
+            "and a kubelet that restarts while all are allocated needs about "
             f"{restart_seconds(total):.0f} s",
             "use coarser units (memoryFactor; --nvidia-memory-factor auto)",
         )

@@ -97,8 +97,8 @@ def examine_node(
         findings.append(
             warning(
                 f"node {case.node.name}",
-                "there is nothing of HAMi here: no annotation with cards, none of its resources",
-                "if there should be, see whether a device plugin runs on this node",
+                "HAMi has nothing here: no annotation with cards, and none of its resources",
+                "if it should have, check that a device plugin is running on this node",
             )
         )
     return findings
@@ -124,8 +124,8 @@ def examine_pod(
         findings.append(
             warning(
                 f"pod {read.full_name}",
-                "it asks for nothing of HAMi",
-                "ask for a card in the limits of a container: nvidia.com/gpu: 1, say",
+                "it asks for none of HAMi's resources",
+                "ask for a card in a container's limits, such as nvidia.com/gpu: 1",
             )
         )
     return findings

@@ -14,7 +14,7 @@ from hami_mock.hami.lock import NodeLock
 
 # The node side has its devices seconds after the bind; a lock that old is stuck.
 _STUCK = timedelta(seconds=30)
-_ZONE = "(a time without a zone is taken for UTC)"
+_ZONE = "(a time without a zone is read as UTC)"
 
 
 def ready(case: NodeCase) -> Iterator[Finding]:
@@ -22,10 +22,10 @@ def ready(case: NodeCase) -> Iterator[Finding]:
     where = f"node {case.node.name}"
     if not case.is_ready:
         told = f"the node is not Ready: {case.not_ready}".rstrip(": ")
-        yield error(where, told, "nothing is placed here until it is; see kubectl describe node")
+        yield error(where, told, "no pod is placed here until it is; see kubectl describe node")
     if case.is_cordoned:
         advice = f"kubectl uncordon {case.node.name}"
-        yield warning(where, "the node is cordoned: nothing new is placed here", advice)
+        yield warning(where, "the node is cordoned: no new pod is placed here", advice)
 
 
 def handshake(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
@@ -36,7 +36,9 @@ def handshake(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
         return
     if text is None:
         switch = vendor.scheduling.switch
-        advice = "see whether hami-scheduler runs, and whether its --node-label-selector, if any, "
+        advice = (
+            "check that hami-scheduler is running, and that its --node-label-selector, if any, "
+        )
         advice += "selects this node" + (f"; it needs {switch} for this vendor" if switch else "")
         told = f"the scheduler has never asked for {vendor.word} here, or has dropped it"
         yield warning(where, told, advice)
@@ -46,29 +48,31 @@ def handshake(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
     if shaken is None:
         return  # for the scheduler any other text is an answer
     count = vendor.resources.count
-    restart = f"see whether HAMi's device plugin for {vendor.maker} runs on this node"
+    restart = f"check that HAMi's device plugin for {vendor.maker} is running on this node"
     if shaken.state is HandshakeState.DELETED:
-        told = (
-            f"{text!r}: the scheduler dropped {vendor.word} from this node and waits for a report"
-        )
+        told = f"{text!r}: the scheduler dropped {vendor.word} from this node and awaits a report"
         yield error(where, told, restart)
     elif shaken.drops_node(case.now, case.allocatable(count)):
-        told = f"{text!r} is unanswered for {_words(age)} and {count} is 0: "
+        told = f"{text!r} has been unanswered for {_words(age)} and {count} is 0: "
         told += f"the scheduler drops {vendor.word} from this node {_ZONE}"
         yield error(where, told, restart)
     elif age is None or age < REQUEST_LIFETIME:
         return
     elif shaken.state is HandshakeState.REPORTED:
         told = f"the plugin reported {_words(age)} ago and the scheduler hasn't asked since {_ZONE}"
-        yield warning(where, told, "see whether hami-scheduler runs and is the leader")
+        yield warning(where, told, "check that hami-scheduler is running and is the leader")
     elif vendor.node.report or not seen.cards:
-        told = f"{text!r} is unanswered for {_words(age)}; the plugin should answer every 30 s; "
+        told = (
+            f"{text!r} has been unanswered for {_words(age)}; the plugin should answer every 30 s; "
+        )
         told += f"only {count} above 0 keeps the vendor {_ZONE}"
         yield warning(where, told, restart)
     else:
-        told = f"{text!r} is unanswered for {_words(age)}, as plugins since 2.8 leave it: the "
+        told = f"{text!r} has been unanswered for {_words(age)}, which is normal since 2.8: the "
         told += f"vendor stays for as long as {count} is above 0 {_ZONE}"
-        yield note(where, told, "a scheduler before 2.8 would want an answer: run the same version")
+        yield note(
+            where, told, "a scheduler before 2.8 would expect an answer: run the same version"
+        )
 
 
 def lock(case: NodeCase, kind: Lock) -> Iterator[Finding]:
@@ -87,17 +91,17 @@ def lock(case: NodeCase, kind: Lock) -> Iterator[Finding]:
     whom = f"{held.namespace}/{held.name}" if held.names_pod else "a pod that it doesn't name"
     since = f"held by {whom} for {_words(age)}"
     if held.expired(case.now, kind.lifetime):
-        advice = f"the next pod takes it over; {undo} removes it now"
+        advice = f"the next pod takes it over; to remove it now: {undo}"
         yield warning(kind.annotation, f"{since}: it has expired", advice)
     elif held.names_pod and case.pods is not None and _holder(case, held) is None:
-        advice = f"the next pod takes it over; {undo} removes it now"
+        advice = f"the next pod takes it over; to remove it now: {undo}"
         yield warning(kind.annotation, f"{since}, but that pod is gone", advice)
     elif age >= _STUCK:
         left = _words(kind.lifetime - age)
         told = f"{since}{_state(_holder(case, held))}: other pods are refused with `node lock "
         told += f"contention` for {left} more"
-        advice = "see in the log of the device plugin why it didn't finish Allocate for that pod; "
-        yield error(kind.annotation, told, f"{advice}{undo} sets the others free")
+        advice = "check the device plugin's log for why it didn't finish Allocate for that pod; "
+        yield error(kind.annotation, told, f"{advice}to unblock the others: {undo}")
 
 
 def _holder(case: NodeCase, held: NodeLock) -> PodObject | None:

@@ -17,10 +17,10 @@ def node_names(case: NodeCase) -> Iterator[Finding]:
         yield warning(
             name,
             "the node has this resource, but HAMi doesn't know the name",
-            f"did you mean {known}? Give whoever registers it the names of the device configuration"
+            f"did you mean {known}? Give the plugin that registers it the names from the device "
+            "configuration"
             if known
-            else "give whoever registers it the names of the device configuration "
-            "(--device-config-file)",
+            else "give its plugin the names from the device configuration (--device-config-file)",
         )
 
 
@@ -31,7 +31,9 @@ def pod_names(pod: PodObject, config: DeviceConfig | None) -> Iterator[Finding]:
             yield error(
                 f"container {container.name}",
                 f"it asks for {name}, a name that HAMi doesn't know",
-                f"did you mean {known}?" if known else "use the names of the device configuration",
+                f"did you mean {known}?"
+                if known
+                else "use the names from the device configuration",
             )
 
 

@@ -25,7 +25,7 @@ class Objects:
     def add(self, document: object, place: str) -> None:
         """Add a Node, a Pod, or a list of such. Raises UsageError for anything else."""
         if not isinstance(document, Mapping):
-            raise UsageError(f"{place}: must be a Node or a Pod of Kubernetes, or a list of them")
+            raise UsageError(f"{place}: must be a Kubernetes Node or Pod, or a list of them")
         kind = text(document, "kind")
         if kind == "Node":
             self.nodes.append(document)
@@ -37,7 +37,7 @@ class Objects:
                 own = {"kind": kind.removesuffix("List")} | dict(item) if _is_map(item) else item
                 self.add(own, f"{place}: items[{i}]")
         else:
-            raise UsageError(f"{place}: kind is {kind!r}: only Node, Pod and lists of them help")
+            raise UsageError(f"{place}: kind is {kind!r}: it must be Node, Pod or a list of them")
 
 
 def read(paths: Iterable[str]) -> Objects:

@@ -26,7 +26,7 @@ def bind_phase(case: PodCase) -> Iterator[Finding]:
         yield error(
             BIND_PHASE,
             "failed: the device plugin could not give the pod what HAMi assigned",
-            "the log of the device plugin says why; a pod that failed must be made anew",
+            "the device plugin's log says why; delete the pod and create it again",
         )
     bound = _bind_time(case)
     waited = case.now - bound if bound else timedelta()
@@ -35,7 +35,7 @@ def bind_phase(case: PodCase) -> Iterator[Finding]:
             BIND_PHASE,
             f"allocating for {int(waited.total_seconds())} s: the kubelet hasn't asked the device "
             "plugin, or got no answer",
-            "see the events of the pod, and whether the device plugin runs on the node",
+            "check the pod's events, and that the device plugin is running on the node",
         )
 
 
@@ -50,7 +50,7 @@ def assigned_node(case: PodCase) -> Iterator[Finding]:
             ASSIGNED_NODE,
             f"HAMi assigned it to {assigned}, but it is bound to {case.pod.node_name}, whose "
             "device plugin gives it nothing",
-            "see which other scheduler, or nodeName in its spec, placed it",
+            "find out what placed it: another scheduler, or nodeName in its spec",
         )
     elif here and assigned != here:
         told = f"HAMi assigned it to {assigned}, not to {here}"
@@ -66,8 +66,12 @@ def assigned_cards(case: PodCase) -> Iterator[Finding]:
         try:
             assignment = Assignment.parse(text)
         except Malformed as problem:
-            told = f"nobody can read it: {problem}"
-            yield error(vendor.pods.allocated, told, "let the pod be made anew, without it")
+            told = f"it can't be read: {problem}"
+            yield error(
+                vendor.pods.allocated,
+                told,
+                "delete the pod and create it again without this annotation",
+            )
             continue
         yield from _unknown_cards(case, vendor, assignment)
         yield from _other_counts(case, vendor, assignment)
@@ -81,8 +85,8 @@ def _unknown_cards(case: PodCase, vendor: HamiVendor, assignment: Assignment) ->
     for card_id in sorted(used - known) if known and is_here else ():
         yield error(
             vendor.pods.allocated,
-            f"card {card_id!r} isn't on the node any more",
-            "a container that restarts won't start; let the pod be made anew",
+            f"card {card_id!r} is no longer on the node",
+            "its containers won't start again after a restart; delete the pod and create it again",
         )
 
 
@@ -90,7 +94,7 @@ def _other_counts(case: PodCase, vendor: HamiVendor, assignment: Assignment) -> 
     where = vendor.pods.allocated
     segments = [devices for devices in assignment.containers if devices]
     asking = list(case.containers_asking(vendor))
-    advice = "the device plugin refuses that; let the pod be made anew"
+    advice = "the device plugin refuses that; delete the pod and create it again"
     if len(segments) != len(asking):
         told = f"it has devices for {len(segments)} containers, and {len(asking)} ask for some"
         yield error(where, told, advice)
@@ -107,9 +111,13 @@ def outcome(case: PodCase) -> Iterator[Finding]:
     where = f"pod {pod.full_name}"
     if pod.phase == "Failed" and pod.reason:
         told = f"the kubelet refused it: {pod.reason}: {pod.message}".rstrip(": ")
-        yield error(where, told, "make it anew when the cause is gone; see the other findings")
+        yield error(
+            where,
+            told,
+            "fix the cause (see the other findings), then delete the pod and create it again",
+        )
     elif pod.unscheduled and not case.is_settled:
-        told = f"it is placed nowhere yet: {pod.unscheduled}"
+        told = f"it isn't scheduled yet: {pod.unscheduled}"
         yield warning(where, told, "see the other findings, and kubectl describe pod")
 
 

@@ -21,10 +21,10 @@ def scheduler(case: PodCase) -> Iterator[Finding]:
     where = f"pod {pod.full_name}"
     if pod.scheduler not in _DEFAULT_SCHEDULERS:
         told = f"the scheduler {pod.scheduler!r} places it, not {case.scheduler!r}"
-        yield warning(where, told, "if that is HAMi's, say so: --scheduler-name")
+        yield warning(where, told, "if that is HAMi's scheduler, name it with --scheduler-name")
         return
-    told = f"nobody made {case.scheduler!r} its scheduler, so HAMi assigns it no card"
-    advice = f"set schedulerName: {case.scheduler}, or see why HAMi's webhook passed over the pod"
+    told = f"its scheduler isn't {case.scheduler!r}, so HAMi assigns it no card"
+    advice = f"set schedulerName: {case.scheduler}, or find out why HAMi's webhook skipped the pod"
     if pod.labels.get(_WEBHOOK) == "ignore":
         advice = f"set schedulerName: {case.scheduler}, or remove the label {_WEBHOOK}=ignore"
     yield error(where, told, advice)
@@ -57,9 +57,10 @@ def cards_suffice(case: PodCase) -> Iterator[Finding]:
             if count > len(cards):
                 yield error(
                     f"container {container.name}",
-                    f"it asks for {count} {vendor.resources.count}, each on another card, and the "
+                    f"it asks for {count} {vendor.resources.count}, each on a different card, "
+                    "but the "
                     f"node has {len(cards)} cards",
-                    f"ask for {len(cards)} at most, or for another node",
+                    f"ask for at most {len(cards)}, or use another node",
                 )
 
 
@@ -74,9 +75,9 @@ def card_is_large_enough(case: PodCase) -> Iterator[Finding]:
                 unit = f" x {names.memory_unit} MiB" if names.memory_unit > 1 else " MiB"
                 yield error(
                     f"container {container.name}",
-                    f"it asks for {container.asks[names.memory]}{unit} of memory on a card, and "
+                    f"it asks for {container.asks[names.memory]}{unit} of memory on a card, but "
                     f"the largest card here has {largest} MiB",
-                    f"ask for {largest // names.memory_unit} {names.memory} at most",
+                    f"ask for at most {largest // names.memory_unit} {names.memory}",
                 )
 
 
@@ -90,7 +91,7 @@ def percents(case: PodCase) -> Iterator[Finding]:
                 told = f"{names.percentage} is above 100: HAMi's webhook refuses the pod"
                 yield error(where, told, "ask for 1 to 100 percent of a card's memory")
             if _is_above_100(vendor, container.asks):
-                told = f"{names.cores} is above 100, and HAMi takes it for 100"
+                told = f"{names.cores} is above 100, and HAMi treats it as 100"
                 yield warning(where, told, "ask for 1 to 100 percent of each card")
 
 

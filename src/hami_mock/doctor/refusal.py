@@ -52,66 +52,67 @@ WORDS = {
         _SLOTS,
     ),
     "ExclusiveDeviceAllocateConflict": _Word(
-        "the pod wants a card for itself (all its cores, or the policy mutex), and others use it",
+        "the pod wants a card for itself (all its cores, or the policy mutex), and other pods "
+        "use it",
         "ask for fewer than 100 cores, or wait for a card that nobody uses",
         _SLOTS,
     ),
     "CardTypeMismatch": _Word(
-        "the card isn't of a type that the pod's annotations allow",
+        "the pod's annotations don't allow a card of this type",
         "compare the annotations nvidia.com/use-gputype and nvidia.com/nouse-gputype (or those of "
         "the vendor) with the types of the cards",
         _TYPE,
     ),
     "CardUuidMismatch": _Word(
-        "the card isn't one that the pod's annotations name",
+        "the pod's annotations don't allow this card",
         "compare the annotations nvidia.com/use-gpuuuid and nvidia.com/nouse-gpuuuid (or those of "
         "the vendor) with the IDs of the cards",
         _ID,
     ),
     "ModeNotFit": _Word(
-        "the cards are sliced in another way than the pod asks for",
+        "the cards aren't sliced the way the pod asks for",
         "compare the pod's annotation huawei.com/vnpu-mode with the node's hami-vnpu-core "
         "(Ascend), or its memory with the profiles in enflame.com/gcu-drs-capacity (Enflame)",
         _TYPE,
     ),
     "CardNotHealth": _Word(
-        "the card is unhealthy", "see the log of the device plugin; hami-mock doctor NODE", _ID
+        "the card is unhealthy", "see the device plugin's log, and hami-mock doctor NODE", _ID
     ),
     "CardCordoned": _Word(
         "the card is cordoned (annotation hami.io/device-cordon of the node)",
-        "take the card out of that annotation",
+        "remove the card from that annotation",
         _ID,
     ),
     "NumaNotFit": _Word(
-        "the pod wants its cards on one NUMA node, and none has enough of them",
+        "the pod wants all its cards on one NUMA node, but none has enough",
         "ask for fewer cards, or drop the annotation nvidia.com/numa-bind",
     ),
     "CardMigTopologyInfeasible": _Word(
-        "the card is in MIG mode, and no allowed profile of that size has a place left",
+        "the card is in MIG mode, and there is no room left for an allowed profile of that size",
         "ask for the memory of a smaller profile, or let other pods end",
         _MEMORY,
     ),
     "CardNotFoundCustomFilterRule": _Word(
-        "a rule of the vendor's own left the card out",
+        "a vendor-specific rule excluded the card",
         "the log of hami-scheduler says which (-v=5)",
     ),
     "AllocatedCardsInsufficientRequest": _Word(
-        "some cards would do, but fewer than a container asks for",
+        "some cards fit, but fewer than a container asks for",
         "ask for fewer cards, or let other pods end",
         _SLOTS,
     ),
     "NodeInsufficientDevice": _Word(
         "the node has fewer cards than a container asks for",
-        "ask for fewer cards: each is on another card",
+        "ask for fewer: each one needs a card of its own",
         _SLOTS,
     ),
     "ResourceQuotaNotFit": _Word(
         "the ResourceQuota of the namespace leaves too little memory or cores",
-        "kubectl describe resourcequota shows what is used of it",
+        "kubectl describe resourcequota shows how much of it is used",
     ),
     "node unregistered": _Word(
-        "HAMi's scheduler knows no cards of the node",
-        "hami-mock doctor NODE says what it misses there",
+        "HAMi's scheduler knows of no cards on the node",
+        "hami-mock doctor NODE shows what is missing there",
     ),
 }
 # "2/3 CardInsufficientMemory": so many of a node's cards; events and some reasons have no number.

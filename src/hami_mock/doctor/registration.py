@@ -27,7 +27,7 @@ def register(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
         yield error(
             name,
             f"it is empty: HAMi's scheduler sees no {vendor.word} cards here",
-            "restart HAMi's device plugin on this node: it writes the annotation at its start",
+            "restart HAMi's device plugin on this node: it writes the annotation when it starts",
         )
     elif seen.problem:
         yield error(
@@ -44,8 +44,8 @@ def twins(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
         if many > 1:
             yield error(
                 seen.vendor.node.register,
-                f"{many} cards have the ID {card_id!r}: the scheduler takes them for one",
-                "give each card an ID of its own",
+                f"{many} cards have the ID {card_id!r}: the scheduler treats them as one",
+                "give each card its own ID",
             )
 
 
@@ -56,9 +56,9 @@ def types(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
         if word.lower() not in card.type.lower():
             yield error(
                 seen.vendor.node.register,
-                f"card {card.id} is of the type {card.type!r}: the scheduler passes over a card "
+                f"card {card.id} has the type {card.type!r}: the scheduler ignores a card "
                 f"without {word!r} in its type",
-                f"the type should be like {seen.vendor.device_type(card.type)!r}",
+                f"the type should look like {seen.vendor.device_type(card.type)!r}",
             )
 
 
@@ -68,7 +68,7 @@ def health(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
     if not ill:
         return
     where = seen.vendor.node.register
-    advice = "the log of the device plugin says why"
+    advice = "the device plugin's log says why"
     if len(ill) == len(seen.cards):
         yield error(where, f"all {len(ill)} cards are unhealthy: no pod is placed here", advice)
     else:
@@ -86,7 +86,7 @@ def mig(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
             yield warning(
                 where,
                 f"card {card.id} has the mode {card.mode!r}, which HAMi doesn't know",
-                f"{', '.join(sorted(modes - {''}))} are modes (operatingmode in the plugin's "
+                f"the modes are {', '.join(sorted(modes - {''}))} (operatingmode in the plugin's "
                 "configuration)",
             )
         if card.mode != MIG or card.mig_profiles:
@@ -94,15 +94,16 @@ def mig(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
         if card.mig_geometries:
             yield warning(
                 where,
-                f"card {card.id} is in MIG mode with geometries: HAMi before 2.10 reads them, "
-                "newer ones place nothing on it",
-                "run plugin and scheduler of the same version",
+                f"card {card.id} is in MIG mode with geometries: HAMi reads them before 2.10; "
+                "newer versions place nothing on the card",
+                "run the same version of plugin and scheduler",
             )
         else:
             yield error(
                 where,
-                f"card {card.id} is in MIG mode, but says nothing of what it can be cut into",
-                "name its model in migProfileAllowlist of the device configuration",
+                f"card {card.id} is in MIG mode, but doesn't say which profiles it can be "
+                "divided into",
+                "add its model to migProfileAllowlist in the device configuration",
             )
 
 
@@ -114,14 +115,16 @@ def cordon(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
     ids = {card.id for card in seen.cards}
     if not cordoned or not ids:
         return
-    undo = f"kubectl annotate node {case.node.name} {where}- takes it back"
+    undo = f"to undo it: kubectl annotate node {case.node.name} {where}-"
     if ids <= cordoned:
         yield error(where, "all cards are cordoned: no pod is placed here", undo)
     elif ids & cordoned:
         told = f"no pod is placed on cordoned cards: {', '.join(sorted(ids & cordoned))}"
         yield warning(where, told, undo)
     for uuid in sorted(cordoned - ids):
-        yield warning(where, f"there is no card {uuid!r} here", f"look for a mistyped ID; {undo}")
+        yield warning(
+            where, f"there is no card {uuid!r} here", f"check the ID for a typing mistake; {undo}"
+        )
 
 
 def topology(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
@@ -135,7 +138,7 @@ def topology(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
     except Malformed as problem:
         yield error(
             where,
-            f"the scheduler can't read it, and therefore takes none of the cards: {problem}",
+            f"the scheduler can't read it, and so uses none of the cards: {problem}",
             f"remove it (kubectl annotate node {case.node.name} {where}-), or let "
             "HAMi's device plugin write it again",
         )

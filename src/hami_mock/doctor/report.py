@@ -65,7 +65,7 @@ def _sum(findings: Sequence[Finding]) -> str:
         for severity in (Severity.ERROR, Severity.WARNING)
     )
     if not errors and not warnings:
-        return paint("Nothing wrong found.", Style.GREEN, Style.BOLD)
+        return paint("No problems found.", Style.GREEN, Style.BOLD)
     told = [
         f"{many} {word}{'s' * (many > 1)}"
         for many, word in ((errors, "error"), (warnings, "warning"))

@@ -28,7 +28,7 @@ class PlayerStatus:
     next: str
     done: bool
     ending: str
-    """How it ended: stopped, or played to its end; empty while it plays."""
+    """How it ended: stopped, or played to the end; empty while it plays."""
 
 
 class Player:
@@ -90,7 +90,7 @@ class Player:
             self._next = None
             if total is None:
                 await self._sleep_until(math.inf)
-            self._ending = "played to its end"
+            self._ending = "played to the end"
         finally:
             self._next = None
             self._ending = self._ending or "stopped"
@@ -161,7 +161,7 @@ class Player:
 def describe(moment: Moment) -> str:
     """Return what happens at a moment, in words."""
     if moment.action is None:
-        return "end of the round: all is undone"
+        return "end of the round: everything is undone"
     if moment.what is What.UNDO:
         return f"undo {moment.action.text}"
     return moment.action.text + (f", for {durations.show(moment.lasts)}" if moment.lasts else "")

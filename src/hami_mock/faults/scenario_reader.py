@@ -82,7 +82,7 @@ class _Reader:
     def _parts(self, outer: Fields, key: str, depth: int) -> tuple[Part, ...]:
         nodes = outer.values.get("steps")
         if depth > _DEEPEST:
-            outer.say("steps", f"loops may stand in each other {_DEEPEST - 1} deep, no deeper")
+            outer.say("steps", f"loops may be nested at most {_DEEPEST - 1} deep")
             return ()
         if not isinstance(nodes, list) or not nodes:
             allowed = "a list of steps, such as [{at: 30s, fail: nvidia/0, for: 1m}]"
@@ -96,7 +96,7 @@ class _Reader:
                 break
             found.append(self._part(node, f"{outer.at('steps')}[{number}]", key, depth, seen))
         if self._steps > _MOST_STEPS and not outer.place:
-            outer.say("steps", f"there are more than {_MOST_STEPS}: let a loop do some of it")
+            outer.say("steps", f"there are more than {_MOST_STEPS}: use a loop")
         return tuple(part for part in found if part is not None)
 
     def _part(
@@ -124,25 +124,25 @@ class _Reader:
         before = len(self._mistakes.lines)
         fields.allow({*kinds.STEP_KEYS, *kinds.LOOP_KEYS, "steps", *parameter_names(), *VERBS}, {})
         if verbs:
-            several = f"{' and '.join(verbs)} don't go together: make a step of each"
+            several = f"{' and '.join(verbs)} don't go together: give each its own step"
             self._mistakes.say(fields.place, several)
         elif len(self._mistakes.lines) == before:
-            nothing = f"there is nothing to do: give it one of {', '.join(VERBS)} or loop"
+            nothing = f"the step does nothing: give it one of {', '.join(VERBS)} or loop"
             self._mistakes.say(fields.place, nothing)
 
     def _loop(self, fields: Fields, key: str, depth: int) -> Loop:
         inside = {*kinds.STEP_KEYS, *parameter_names()}
         elsewhere = dict.fromkeys(inside, "belongs in the steps of the loop")
-        elsewhere["times"] = "say it with the loop itself, such as loop: 5"
+        elsewhere["times"] = "give the number to the loop itself, such as loop: 5"
         fields.allow((*kinds.LOOP_KEYS, "steps"), elsewhere)
         before = len(self._mistakes.lines)
         turns = fields.get("loop", kinds.TURNS_OR_FOREVER, 1)
         if turns is None and depth > 1:
-            fields.say("loop", "a loop inside of another must end: say how many turns")
+            fields.say("loop", "a loop inside another must end: give it a number of turns")
         parts = self._parts(fields, f"{key}/", depth + 1)
         period = fields.get("every", SPAN, end(parts) or 0.0)
         if turns != 1 and period < SHORTEST and len(self._mistakes.lines) == before:
-            fields.say("loop", "its turns take no time: give it an every, such as every: 1m")
+            fields.say("loop", "its turns take no time: give it `every`, such as every: 1m")
         at = fields.get("at", kinds.OFFSET, 0.0)
         jitter = fields.get("jitter", kinds.OFFSET, 0.0)
         return Loop(key, Rhythm(at, period, turns, jitter), parts)
@@ -161,7 +161,7 @@ class _Reader:
         if "for" in fields and not isinstance(row, FaultKind):
             fields.say("for", f"{verb} doesn't last: there is nothing to undo")
         if "choose" in fields and row.on is On.BOTH:
-            fields.say("choose", f"{verb} takes all that it names")
+            fields.say("choose", f"{verb} always acts on all of its targets")
         given: dict[str, Any] = {}
         drawn: dict[str, Any] = {}
         for parameter in row.parameters:
@@ -191,7 +191,7 @@ def _rhythm(fields: Fields, *, is_in_loop: bool) -> Rhythm:
     if "every" not in fields:
         for key in ("times", "until"):
             if key in fields:
-                fields.say(key, "needs an every: the time from one turn to the next")
+                fields.say(key, "needs `every`: the time from one turn to the next")
         return Rhythm(at, jitter=jitter)
     period = fields.get("every", SPAN, SHORTEST)
     counts: list[int] = []
@@ -203,5 +203,5 @@ def _rhythm(fields: Fields, *, is_in_loop: bool) -> Rhythm:
             fields.say("until", f"must be later than at, which is {durations.show(at)}")
         counts.append(math.ceil(round((until - at) / period, 6)))
     if not counts and is_in_loop:
-        fields.say("every", "in a loop, it must end: give the step times or until")
+        fields.say("every", "in a loop, it must end: give the step `times` or `until`")
     return Rhythm(at, period, min(counts, default=None), jitter)

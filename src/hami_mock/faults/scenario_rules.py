@@ -20,7 +20,9 @@ def check(scenario: Scenario, mistakes: Mistakes) -> None:
     """Add the mistakes of the whole."""
     if scenario.rounds != 1:
         if scenario.length is None:
-            mistakes.say("repeat", "the steps never end, so nothing comes again: give it a length")
+            mistakes.say(
+                "repeat", "the steps never end, so it would never repeat: give it a length"
+            )
         elif scenario.length < SHORTEST:
             mistakes.say("repeat", "the steps take no time: give it a length, such as length: 1m")
     if scenario.length is not None and scenario.is_cut:
@@ -32,8 +34,8 @@ def check(scenario: Scenario, mistakes: Mistakes) -> None:
         most = max(range(len(scenario.steps)), key=lambda number: scenario.steps[number].crowd)
         mistakes.say(
             f"steps[{most}]",
-            f"up to {at_once} turns of all steps would last at once, and at most {_MOST_AT_ONCE} "
-            "may: make its every longer, or its for shorter",
+            f"up to {at_once} turns would overlap, but at most {_MOST_AT_ONCE} "
+            "may: make `every` longer, or `for` shorter",
         )
 
 
@@ -54,7 +56,7 @@ def check_on_node(scenario: Scenario, node: "Node", mistakes: Mistakes) -> None:
 def _check_cut(parts: Sequence[Part], length: float, mistakes: Mistakes) -> None:
     for number, part in enumerate(parts):
         if part.rhythm.at >= length:
-            problem = f"it would never come: the length is {durations.show(length)}"
+            problem = f"it would never happen: the length is {durations.show(length)}"
             mistakes.say(f"steps[{number}].at", problem)
 
 
@@ -63,8 +65,8 @@ def _check_end(parts: Sequence[Part], length: float, mistakes: Mistakes) -> None
         if step.stays and last >= length:
             mistakes.say(
                 step.place,
-                "it would be undone at once, because the scenario ends there: give it a for, or "
-                "give the scenario a length (length: forever, to stay until it is stopped)",
+                "it would be undone at once, because the scenario ends there: give it `for`, or "
+                "give the scenario a length (with length: forever, it stays until you stop it)",
             )
 
 

@@ -54,7 +54,7 @@ def refuse_xids(targets: Iterable[Target]) -> None:
     if without:
         have = " and ".join(vendor.title for vendor in VENDORS if vendor.has_xids)
         raise UsageError(
-            f"only cards of {have} have Xids, not {_listed(without)}: give a reason instead"
+            f"only {have} cards have Xids, not {_listed(without)}: give a reason instead"
         )
 
 

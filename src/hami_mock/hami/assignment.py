@@ -105,7 +105,7 @@ def _read_segment(segment: str, place: str) -> tuple[AssignedDevice, ...]:
 def _read_device(record: str, place: str) -> AssignedDevice:
     fields = record.split(",")
     if len(fields) < 4:
-        raise refusal(place, record, "ID, type, memory and cores with commas between")
+        raise refusal(place, record, "ID, type, memory and cores separated by commas")
     return AssignedDevice(
         id=fields[0],
         type=fields[1],

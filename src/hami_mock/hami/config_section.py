@@ -34,7 +34,7 @@ def _flag(value: object) -> bool:
 
 
 _TEXT = Kind(_text, "a text")
-_FILLED = Kind(_filled, "a text that isn't empty")
+_FILLED = Kind(_filled, "text that isn't empty")
 _SCALING = Kind(_scaling, f"a number from 0 to {_MOST}")
 _FLAG = Kind(_flag, "true or false")
 

@@ -130,4 +130,4 @@ def _numbers(among: range) -> str:
 
 
 def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")

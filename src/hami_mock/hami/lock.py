@@ -32,7 +32,9 @@ class NodeLock:
         """Read an annotation's value. Raises Malformed for what HAMi refuses."""
         fields = text.split(",")
         if len(fields) not in (1, 3):
-            raise refusal("the lock", text, "a time, or a time, a namespace and a pod with commas")
+            raise refusal(
+                "the lock", text, "a time, or a time, a namespace and a pod separated by commas"
+            )
         time, namespace, name = fields if len(fields) == 3 else (text, "", "")
         return cls(_read_time(time), namespace, name)
 

@@ -199,7 +199,9 @@ def _write_metax(device: RegisteredDevice) -> dict[str, Any]:
 
 def _read_colons(text: str) -> tuple[RegisteredDevice, ...]:
     if ":" not in text:
-        raise refusal("the value", text, "JSON, or fields with commas and a colon after each card")
+        raise refusal(
+            "the value", text, "JSON, or fields separated by commas with a colon after each card"
+        )
     records = [record for record in text.split(":") if record]
     return tuple(_read_colon(record, position) for position, record in enumerate(records))
 
@@ -208,7 +210,7 @@ def _read_colon(record: str, position: int) -> RegisteredDevice:
     fields = record.split(",")
     place = _place(position, fields[0])
     if len(fields) not in (7, 9):
-        raise refusal(place, record, f"7 or 9 fields with commas between, not {len(fields)}")
+        raise refusal(place, record, f"7 or 9 fields separated by commas, not {len(fields)}")
     long = len(fields) == 9
     return RegisteredDevice(
         id=fields[0],

@@ -27,9 +27,9 @@ def warnings(resource: Resource, node: Node, kubelet_version: Version | None) ->
     if too_many(node.devices, kubelet_version) and resource.count > node.devices * _LARGE_SHARE:
         version = ".".join(map(str, kubelet_version)) if kubelet_version else "1.36 or newer"
         found.append(
-            f"{resource.count} of {node.devices} devices on a node are many for a kubelet "
+            f"{resource.count} of {node.devices} devices on the node are a lot for kubelet "
             f"{version}: the largest pod that can start holds {LARGEST_POD}, and a kubelet that "
-            "restarts with everything allocated is away for about "
+            "restarts while everything is allocated needs about "
             f"{_duration(restart_seconds(node.devices))}{_remedy(resource, node)}"
         )
     return found
@@ -40,8 +40,8 @@ def _remedy(resource: Resource, node: Node) -> str:
         return ""
     flag = f"--{resource.vendor.prefix}-memory-factor"
     if any(each.hami for each in node.resources):
-        return f"; {flag}, and the same memoryFactor in HAMi's configuration, make coarser units"
-    return f"; {flag} auto makes coarser units"
+        return f"; for coarser units, use {flag} and the same memoryFactor in HAMi's configuration"
+    return f"; use {flag} auto for coarser units"
 
 
 def _is_extended_resource(name: str) -> bool:

@@ -108,7 +108,7 @@ def size(
     for share in shares:
         if share.name in resources:
             other = resources[share.name].source
-            left_out.append(LeftOut(share.name, f"{share.source} and {other} both name it"))
+            left_out.append(LeftOut(share.name, f"{share.source} and {other} both use this name"))
             continue
         resource = _resource(share, _factor(share, auto), past)
         if reason := _too_many(share, resource) or _too_few(share, resource):
@@ -174,30 +174,30 @@ def _too_many(share: Share, resource: Resource) -> str:
     if _fits(_devices(share, resource.factor), share.cards):
         # All that is in the way is the past.
         remedy = (
-            f"{retired} of them have no place any more, but pods may hold them"
+            f"{retired} of them no longer fit, but pods may hold them"
             if retired
-            else "short IDs are taken by devices that have no place any more"
+            else "short IDs are taken by devices that no longer fit"
         )
-        remedy += ": take devices away first, and add others when those are gone"
+        remedy += ": remove devices first, and add others once those are gone"
     elif share.offer.role is Role.MEMORY:
         smallest = _smallest_factor(share)
         remedy = f"the smallest memory factor that fits is {smallest} ({share.if_many})"
     else:
         remedy = share.if_many
     return (
-        f"{resource.count + retired} devices make a list of {resource.list_size(word=HEALTHY)} "
-        f"bytes; the limit of the kubelet is {MESSAGE_LIMIT}: {remedy}"
+        f"{resource.count + retired} devices need a list of {resource.list_size(word=HEALTHY)} "
+        f"bytes; the kubelet's limit is {MESSAGE_LIMIT}: {remedy}"
     )
 
 
 def _too_few(share: Share, resource: Resource) -> str:
     """Return what comes to less than one device, of a pool all cards together; else nothing."""
     if share.pooled:
-        return "" if resource.count else f"all cards together come to less than {resource.unit}"
+        return "" if resource.count else f"all cards together have less than {resource.unit}"
     for card in share.cards:
         if not resource.devices.counts[card.uuid]:
             return (
-                f"card {card.index} ({card.model.name}) comes to less than one unit of "
+                f"card {card.index} ({card.model.name}) has less than one unit of "
                 f"{resource.unit} and would show 0: {share.if_few}"
             )
     return ""

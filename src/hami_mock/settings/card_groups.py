@@ -31,14 +31,14 @@ def card_groups(vendor: Vendor, values: Merged, problems: list[str]) -> tuple[Ca
     if values[listed] is None or values.rank(in_file, in_file=True) > values.rank(listed):
         return _simple_group(vendor, values, problems)
     if values.rank(in_file, in_file=True) == values.rank(listed):
-        problems.append(f"{values.place(in_file)}: {listed} says which cards there are: keep one")
+        problems.append(f"{values.place(in_file)}: {listed} lists the cards already: keep one")
     return _listed_groups(vendor, values, problems)
 
 
 def _check_left_out(vendor: Vendor, values: Merged, problems: list[str]) -> None:
     problems += [
-        f"{values.place(name)}: {values.place('vendors')} leaves {vendor.prefix} out: add it "
-        "there, or leave this out"
+        f"{values.place(name)}: {values.place('vendors')} excludes {vendor.prefix}: add it "
+        "there, or remove this"
         for name in (f"{vendor.prefix}-cards", f"{vendor.prefix}-groups")
         if values.rank(name) >= values.rank("vendors") and values[name]
     ]
@@ -57,14 +57,14 @@ def _listed_groups(vendor: Vendor, values: Merged, problems: list[str]) -> tuple
         allowed = f"at most {MOST_CARDS} cards in all groups together"
         problems.append(not_allowed(place, total, allowed))
     problems += [
-        f"{values.place(name)}: {place} says which cards there are: change it there"
+        f"{values.place(name)}: {place} lists the cards: change them there"
         for name in (f"{vendor.prefix}-model", f"{vendor.prefix}-memory")
         if values.rank(name) > values.rank(listed)
     ]
     if values.rank(name := f"{vendor.prefix}-cards") <= values.rank(listed):
         return groups
     if values[name] > total:
-        allowed = f"at most {total}, the cards in {place}: list more of them there"
+        allowed = f"at most {total}, the number of cards in {place}: list more there"
         problems.append(not_allowed(values.place(name), values[name], allowed))
     return tuple(_first(groups, values[name]))
 

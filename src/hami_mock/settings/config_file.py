@@ -108,14 +108,16 @@ def _flatten(
     for key, value in mapping.items():
         here = f"{place}.{key}" if place else str(key)
         if here.count(".") > _DEEPEST:
-            mistakes.say(here, "is nested too deeply: no option is")
+            mistakes.say(here, "is nested too deeply")
             continue
         name = prefix + str(key).replace("_", "-")
         inner = {name: Entry(value, here)}
         if isinstance(value, dict):
             inner = _flatten(value, mistakes, prefix=f"{name}-", place=here)
         for twice in entries.keys() & inner.keys():
-            mistakes.say(inner[twice].place, f"says the same as {entries[twice].place}: keep one")
+            mistakes.say(
+                inner[twice].place, f"sets the same option as {entries[twice].place}: keep one"
+            )
         entries |= inner
     return entries
 

@@ -117,7 +117,9 @@ def _canonical(entries: Mapping[str, Entry], problems: list[str]) -> Layer:
     for name, entry in entries.items():
         proper = BY_NAME[name].name if name in BY_NAME else name
         if proper in layer:
-            problems.append(f"{entry.place}: says the same as {layer[proper].place}: keep one")
+            problems.append(
+                f"{entry.place}: sets the same option as {layer[proper].place}: keep one"
+            )
         layer[proper] = entry
     return layer
 

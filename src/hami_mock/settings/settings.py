@@ -181,8 +181,8 @@ def _settings(
     _check_socket_dir(values, problems)
     if values["hami"] and values["source"] == "hami":
         problems.append(
-            f"{values.place('hami')}: an agent that is HAMi's node side can't be the companion of "
-            f"another one: leave out {values.place('source')} or this"
+            f"{values.place('hami')}: an agent that acts as HAMi's node side can't accompany "
+            f"a real plugin too: remove {values.place('source')} or this"
         )
     own = {option.field: values[option.name] for option in GENERAL}
     own |= {"node_name": node_name, "vendors": vendors}
@@ -224,7 +224,7 @@ def _check_names(vendors: tuple[VendorSettings, ...], problems: list[str]) -> No
             if named.name in taken:
                 problems.append(
                     f"{named.source}: the resource name {named.name!r} is taken by "
-                    f"{taken[named.name]}: each resource needs a name of its own"
+                    f"{taken[named.name]}: each resource needs its own name"
                 )
             taken.setdefault(named.name, named.source)
 
@@ -232,5 +232,7 @@ def _check_names(vendors: tuple[VendorSettings, ...], problems: list[str]) -> No
 def _check_socket_dir(values: Merged, problems: list[str]) -> None:
     folder = values["socket-dir"]
     if len(os.fsencode(folder)) > LONGEST_SOCKET_DIR:
-        allowed = f"at most {LONGEST_SOCKET_DIR} bytes long, as paths of unix sockets are short"
+        allowed = (
+            f"at most {LONGEST_SOCKET_DIR} bytes long, because paths of unix sockets are limited"
+        )
         problems.append(not_allowed(values.place("socket-dir"), folder, allowed))

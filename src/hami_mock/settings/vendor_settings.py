@@ -121,6 +121,6 @@ def _check_chips(
     chips = dict.fromkeys(group.model.chip for group in groups)
     if len(chips) > 1:
         problems.append(
-            f"{values.place(f'{vendor.prefix}-groups')}: {' and '.join(chips)} can't be on one "
+            f"{values.place(f'{vendor.prefix}-groups')}: {' and '.join(chips)} can't share a "
             "node with --hami on: HAMi names resources after the chip"
         )

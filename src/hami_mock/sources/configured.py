@@ -64,7 +64,7 @@ async def first_node(settings: Settings) -> tuple[Node, Version | None]:
     except UsageError:
         # Without holes in the numbering it may fit; if not, this says why.
         planned = await plan(settings)
-        _log.warning("units are numbered anew: with the numbers of before, a list would not fit")
+        _log.warning("units are renumbered: with the old numbers, a list would not fit")
         return planned
 
 

@@ -64,7 +64,7 @@ class Inventory:
             self._record(node)
         except OSError as error:
             raise UsageError(
-                f"{self._folder.path / unit_record.FILE}: which units are whose can't be written: "
+                f"{self._folder.path / unit_record.FILE}: can't record which unit is whose: "
                 f"{error.strerror}; nothing was changed"
             ) from error
         self._state.change(node)
@@ -97,7 +97,7 @@ class Inventory:
         except OSError as error:
             self._is_recorded = False
             path = self._folder.path / unit_record.FILE
-            _log.warning("a restart may number units anew: %s: %s", path, error.strerror)
+            _log.warning("a restart may renumber units: %s: %s", path, error.strerror)
 
     async def _remove_needless_record(self) -> None:
         """Leave nothing behind where no pod holds a device: units may be numbered anew then."""

@@ -39,7 +39,7 @@ async def plan(settings: Settings, document: Mapping[str, Any] | None = None) ->
 async def _ask(node_name: str) -> Mapping[str, Any]:
     if not api.is_configured():
         raise UsageError(
-            "--source hami: the cards are those of a real node, and there is no API server to ask: "
+            "--source hami: the cards come from a real node, but no API server was found: "
             "set KUBECONFIG, or give the node with plan -f (kubectl get node NAME -o json)"
         )
     from hami_mock.cluster.kubernetes import Kubernetes

@@ -47,7 +47,7 @@ def read(folder: Path, settings: Settings) -> dict[str, Devices]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, TypeError, AttributeError) as error:
-        _log.warning("%s is of no use, units are numbered anew: %s", path, error)
+        _log.warning("%s can't be used, so units are renumbered: %s", path, error)
         return {}
 
 
@@ -78,6 +78,6 @@ def _numbers(name: str, document: Any) -> dict[str, Numbers]:
     all_runs = [run for runs in cards.values() for run in runs]
     for run in sorted(all_runs, key=lambda run: run.start):
         if not last <= run.start < run.stop <= _MOST:
-            raise ValueError(f"{name}: {run.start} to {run.stop} can't be")
+            raise ValueError(f"{name}: {run.start} to {run.stop} is not possible")
         last = run.stop
     return cards

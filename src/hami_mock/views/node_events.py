@@ -45,7 +45,7 @@ class NodeEvents:
                     await self._kubernetes.create_event(NAMESPACE, as_kubernetes(node, event))
                 except ClusterError as error:
                     self._error = str(error)
-                    _log.warning("an event could not be reported to Kubernetes: %s", error)
+                    _log.warning("can't report an event to Kubernetes: %s", error)
                     await anyio.sleep(backoff.next())
                     break
                 self._reported, self._error = event.number, None

@@ -27,7 +27,7 @@ def write(folder: Path, document: dict[str, Any] | str) -> str:
 
 def test_nothing_wrong_is_0(node_file: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["-f", node_file]) == 0
-    assert capsys.readouterr().out.endswith("\nNothing wrong found.\n")
+    assert capsys.readouterr().out.endswith("\nNo problems found.\n")
 
 
 def test_an_error_is_1(node_file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -123,4 +123,4 @@ def test_the_cluster_is_asked_where_there_are_no_files(
 
     monkeypatch.setattr(gathering, "from_cluster", asked)
     assert main(["n1", "--pod", "default/p1"]) == 0
-    assert "Pod default/p1\n\nNothing wrong found." in capsys.readouterr().out
+    assert "Pod default/p1\n\nNo problems found." in capsys.readouterr().out

@@ -212,7 +212,7 @@ def test_models_as_a_table(capsys: Captured) -> None:
         (["--nvidia-cards", "many"], "--nvidia-cards: 'many' is not allowed"),
         (["demo", "--nvidia-cards", "x"], "--nvidia-cards: 'x' is not allowed"),
         (["plan", "--config", "/nowhere"], "--config: can't read '/nowhere'"),
-        (["plan", "--nvidia-cards", "128"], "nvidia.com/gpumem: 4194304 devices make a list of"),
+        (["plan", "--nvidia-cards", "128"], "nvidia.com/gpumem: 4194304 devices need a list of"),
         (["run", "--nvidia-cards", "128"], "the smallest memory factor that fits is 16"),
         (["plan", "--keep"], "--keep: there is no such flag"),
         (

@@ -69,7 +69,7 @@ def test_what_is_missing_is_said(tmp_path: Path, capsys: Captured) -> None:
 @pytest.mark.parametrize("command", [plan.main, lambda a: scenario.main(["check", "x", *a])])
 def test_without_a_node_there_is_no_plan(command: Any) -> None:
     (line,) = problems_of(lambda: command(["--source", "hami"]))
-    assert line.startswith("--source hami: the cards are those of a real node, and there is no")
+    assert line.startswith("--source hami: the cards come from a real node, but no API")
 
 
 def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:

@@ -52,9 +52,9 @@ def test_the_end_of_a_round_is_shown_where_it_undoes_something() -> None:
     rows = rehearse(of_steps({"fail": "mlu/0"}, length=10, repeat=2), NODE).rows
     assert [(row["time"], row["round"], row["what"]) for row in rows] == [
         (0, 1, "fail mlu/0"),
-        (10, 1, "end of the round: all is undone"),
+        (10, 1, "end of the round: everything is undone"),
         (10, 2, "fail mlu/0"),
-        (20, 2, "end of the round: all is undone"),
+        (20, 2, "end of the round: everything is undone"),
     ]
 
 

@@ -31,7 +31,7 @@ def test_a_count_resource_that_nobody_registered() -> None:
     bare = node(resources=dict.fromkeys(["nvidia.com/gpu", MEMORY], None))
     (finding,) = found(counts.count_is_there, case(bare))
     assert told([finding]) == [("error", "nvidia.com/gpu")]
-    assert f"although {NVIDIA} has 2 cards" in finding.what
+    assert f"although {NVIDIA} lists 2 cards" in finding.what
 
 
 def test_allocatable_0_of_something() -> None:
@@ -74,13 +74,13 @@ def test_memory_that_somebody_reckons_with_another_factor() -> None:
 @pytest.mark.parametrize("capacity", [3999, 4001, 9000])
 def test_memory_that_is_something_else(capacity: int) -> None:
     (finding,) = memory(1000, capacity)
-    assert finding.advice.startswith("see whether whoever registers it has read the annotation")
+    assert finding.advice.startswith("check that the plugin that registers it has read the current")
 
 
 @pytest.mark.parametrize(
     ("devmem", "what", "advice"),
     [
-        (1000, "the cards have 4000 units", "see whether whoever registers it"),
+        (1000, "the cards have 4000 units", "check that the plugin that registers it"),
         (40960, "HAMi's mock can't register more than 123011", "set memoryFactor to 2, or use"),
         (81920, "larger than the kubelet's limit of 4194304 bytes", "that fits is 2"),
     ],

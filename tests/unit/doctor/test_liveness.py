@@ -60,14 +60,14 @@ def test_nvidias_request_need_not_be_answered_while_there_are_devices(seconds: i
 def test_a_request_that_stays_unanswered_is_a_finding_without_cards_too() -> None:
     (finding,) = handshakes(case(node(annotations={NVIDIA: None, HANDSHAKE: requested(minutes=3)})))
     assert finding.severity is Severity.WARNING
-    assert "is unanswered for 3 min" in finding.what
+    assert "has been unanswered for 3 min" in finding.what
 
 
 def test_an_old_request_without_devices_drops_the_vendor() -> None:
     old = node(annotations={HANDSHAKE: requested(minutes=5)}, allocatable={"nvidia.com/gpu": "0"})
     (finding,) = handshakes(case(old))
     assert finding.severity is Severity.ERROR
-    assert "is unanswered for 5 min and nvidia.com/gpu is 0" in finding.what
+    assert "has been unanswered for 5 min and nvidia.com/gpu is 0" in finding.what
 
 
 @pytest.mark.parametrize(

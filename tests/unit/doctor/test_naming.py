@@ -51,7 +51,7 @@ def test_names_that_the_configuration_changed() -> None:
         "nvidia.com/gpumem-percentage",
     }
     (finding,) = naming.pod_names(PodObject.read(pod({"nvidia.com/gpu": "1"})), RENAMED)
-    assert finding.advice == "use the names of the device configuration"
+    assert finding.advice == "use the names from the device configuration"
 
 
 def test_the_names_of_the_configuration_are_right() -> None:

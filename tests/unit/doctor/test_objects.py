@@ -39,7 +39,7 @@ def test_what_is_of_no_use_is_named(tmp_path: Path) -> None:
         problem.removeprefix(f"{path}: ") for path, problem in zip(paths, problems, strict=True)
     ]
     assert ends[0].startswith("is neither JSON nor YAML: ")
-    assert ends[1] == "must be a Node or a Pod of Kubernetes, or a list of them"
-    assert ends[2] == "kind is 'Secret': only Node, Pod and lists of them help"
-    assert ends[3] == "items[0]: must be a Node or a Pod of Kubernetes, or a list of them"
+    assert ends[1] == "must be a Kubernetes Node or Pod, or a list of them"
+    assert ends[2] == "kind is 'Secret': it must be Node, Pod or a list of them"
+    assert ends[3] == "items[0]: must be a Kubernetes Node or Pod, or a list of them"
     assert ends[4] == "can't be read: No such file or directory"

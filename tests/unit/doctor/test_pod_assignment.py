@@ -74,8 +74,8 @@ def test_a_pod_that_is_elsewhere_than_assigned() -> None:
         ("GPU-1[0-1],NVIDIA,1000,0:;", [ONE], None),
         ("GPU-1,NVIDIA,1000,0:;", [{"cpu": "1"}, ONE], None),
         ("GPU-1,NVIDIA,1000,0:GPU-2,NVIDIA,1000,0:;;", [TWO, {"cpu": "1"}], None),
-        ("GPU-9,NVIDIA,1000,0:;", [ONE], "card 'GPU-9' isn't on the node any more"),
-        ("GPU-1,NVIDIA,x,0:;", [ONE], "nobody can read it: container 0, device 0: memory"),
+        ("GPU-9,NVIDIA,1000,0:;", [ONE], "card 'GPU-9' is no longer on the node"),
+        ("GPU-1,NVIDIA,x,0:;", [ONE], "it can't be read: container 0, device 0: memory"),
         ("GPU-1,NVIDIA,1000,0:;", [ONE, ONE], "it has devices for 1 containers, and 2 ask"),
         (";", [ONE], "it has devices for 0 containers, and 1 ask for some"),
         ("GPU-1,NVIDIA,1,0:;", [TWO], "container c0 asks for 2 devices and is assigned 1"),
@@ -117,5 +117,5 @@ def test_what_scheduler_and_kubelet_say() -> None:
     (finding,) = found(pod_assignment.outcome, pod(status={"conditions": [condition]}))
     assert (finding.severity, finding.what) == (
         "warning",
-        "it is placed nowhere yet: 0/1 nodes are available",
+        "it isn't scheduled yet: 0/1 nodes are available",
     )

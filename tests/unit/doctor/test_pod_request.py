@@ -61,7 +61,9 @@ def test_memory_without_a_card() -> None:
 
 def test_more_cards_than_the_node_has() -> None:
     (finding,) = found(pod_request.cards_suffice, pod({GPU: "3"}), node())
-    assert "it asks for 3 nvidia.com/gpu, each on another card, and the node has 2" in finding.what
+    assert (
+        "it asks for 3 nvidia.com/gpu, each on a different card, but the node has 2" in finding.what
+    )
     mig = node(card("GPU-1", mode="mig"))
     assert found(pod_request.cards_suffice, pod({GPU: "3"}), mig) == []
 
@@ -79,13 +81,13 @@ def test_memory_counts_in_the_vendors_units() -> None:
     asked = {"iluvatar.ai/MR-V100-vgpu": "1", "iluvatar.ai/MR-V100.vMem": "129"}
     (finding,) = found(pod_request.card_is_large_enough, pod(asked), here)
     assert "129 x 256 MiB" in finding.what
-    assert finding.advice == "ask for 128 iluvatar.ai/MR-V100.vMem at most"
+    assert finding.advice == "ask for at most 128 iluvatar.ai/MR-V100.vMem"
 
 
 def test_percents_above_100() -> None:
     first, second = found(pod_request.percents, pod({GPU: "1", PERCENT: "101", CORES: "200"}))
     assert (first.severity, second.severity) == (Severity.ERROR, Severity.WARNING)
-    assert "HAMi takes it for 100" in second.what
+    assert "HAMi treats it as 100" in second.what
 
 
 def test_hami_itself_asks_for_100_percent_of_each_iluvatar_card() -> None:

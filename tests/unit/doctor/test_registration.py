@@ -71,8 +71,8 @@ def test_a_type_without_the_word_of_the_scheduler() -> None:
         registration.types, case(node(card("GPU-1", type="Tesla V100"), card("GPU-2")))
     )
     (finding,) = findings
-    assert "card GPU-1 is of the type 'Tesla V100'" in finding.what
-    assert finding.advice == "the type should be like 'NVIDIA-Tesla V100'"
+    assert "card GPU-1 has the type 'Tesla V100'" in finding.what
+    assert finding.advice == "the type should look like 'NVIDIA-Tesla V100'"
 
 
 def test_the_word_counts_in_any_case() -> None:

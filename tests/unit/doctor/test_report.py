@@ -21,8 +21,8 @@ def test_findings_have_their_advice_under_them() -> None:
 
 def test_the_last_line_sums_up() -> None:
     bad, odd = error("a", "b", "c"), warning("a", "b", "c")
-    assert list(lines([Examined("Node n1", [WELL])]))[-1] == "Nothing wrong found."
-    assert list(lines([Examined("Pod a/b", [])]))[-1] == "Nothing wrong found."
+    assert list(lines([Examined("Node n1", [WELL])]))[-1] == "No problems found."
+    assert list(lines([Examined("Pod a/b", [])]))[-1] == "No problems found."
     assert list(lines([Examined("Node n1", [odd])]))[-1] == "1 warning found."
     several = [Examined("Node n1", [bad, odd]), Examined("Pod a/b", [bad])]
     assert list(lines(several))[-1] == "2 errors and 1 warning found."

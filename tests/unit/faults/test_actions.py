@@ -204,7 +204,7 @@ def test_a_xid_on_another_vendors_card_is_refused_and_counted_nowhere(
     state: NodeState, targets: tuple[str, ...], xid: int
 ) -> None:
     (line,) = problems_of(lambda: do(state, "fail", *targets, xid=xid))
-    assert line.startswith("only cards of NVIDIA have Xids, not mlu/0")
+    assert line.startswith("only NVIDIA cards have Xids, not mlu/0")
     assert not state.xids
     assert not state.unhealthy
 

@@ -42,7 +42,7 @@ def test_a_fault_comes_and_goes_at_its_time() -> None:
         (0, Kind.SCENARIO_STARTED, "storm", "playing for 1m30s, with seed 0"),
         (30, Kind.CARD_FAILED, "nvidia/0", "unhealthy: dust"),
         (90, Kind.CARD_RECOVERED, "nvidia/0", "no longer unhealthy: dust"),
-        (90, Kind.SCENARIO_ENDED, "storm", "played to its end after 1m30s"),
+        (90, Kind.SCENARIO_ENDED, "storm", "played to the end after 1m30s"),
     ]
 
 

@@ -57,11 +57,11 @@ def test_a_step_says_when_what_and_for_how_long() -> None:
         ("{clear: x/y}", "clear: there is no card or resource 'x/y' on this node"),
         (
             "{fail: mlu/0, xid: [79, 48]}",
-            "xid: 79, 48 is not allowed: only cards of NVIDIA have Xids, not mlu/0: ",
+            "xid: 79, 48 is not allowed: only NVIDIA cards have Xids, not mlu/0: ",
         ),
         (
             "{fail: all, xid: 13, choose: 1}",
-            "xid: 13 is not allowed: only cards of NVIDIA have Xids, not ",
+            "xid: 13 is not allowed: only NVIDIA cards have Xids, not ",
         ),
     ],
 )
@@ -154,7 +154,7 @@ def test_all_mistakes_are_told_at_once() -> None:
     ("step", "problem"),
     [
         ("{fial: all}", "steps[0].fial: there is no such key; did you mean fail?"),
-        ("{at: 1s}", "steps[0]: there is nothing to do: give it one of fail, recover, lose,"),
+        ("{at: 1s}", "steps[0]: the step does nothing: give it one of fail, recover, lose,"),
         ("{fail: all, lose: all}", "steps[0]: fail and lose don't go together"),
         ("{lose: all, xid: 79}", "steps[0].xid: lose doesn't take it"),
         ("{fail: all, steps: []}", "steps[0].steps: belongs to a loop"),
@@ -166,15 +166,15 @@ def test_all_mistakes_are_told_at_once() -> None:
         ("{fail: all, choose: 101%}", "steps[0].choose: '101%' is not allowed"),
         ("{fail: all, choose: half%}", "steps[0].choose: 'half%' is not allowed"),
         ("{fail: all, choose: yes}", "steps[0].choose: True is not allowed"),
-        ("{clear: all, choose: 1}", "steps[0].choose: clear takes all that it names"),
+        ("{clear: all, choose: 1}", "steps[0].choose: clear always acts on all of its targets"),
         ("{fail: all, for: 0s}", "steps[0].for: '0s' is not allowed: it must be a time such as"),
         ("{fail: all, for: 8d}", "steps[0].for: '8d' is not allowed"),
         ("{fail: all, reason: ''}", "steps[0].reason: '' is not allowed: it must be a line"),
         ("{delay: all, seconds: 1s}", "steps[0].call: is missing: it must be one of allocate"),
         ("{delay: all, call: allocate}", "steps[0].seconds: is missing: it must be a time"),
         ("{delay: all, call: x, seconds: 1}", "steps[0].call: 'x' is not allowed: it must be one"),
-        ("{drop: all, times: 2}", "steps[0].times: needs an every"),
-        ("{drop: all, until: 2m}", "steps[0].until: needs an every"),
+        ("{drop: all, times: 2}", "steps[0].times: needs `every`"),
+        ("{drop: all, until: 2m}", "steps[0].until: needs `every`"),
         ("{drop: all, every: 1ms}", "steps[0].every: '1ms' is not allowed"),
         ("{drop: all, every: 1, at: 2m, until: 1m}", "steps[0].until: must be later than at, wh"),
         ("{drop: all, every: 1s, times: 0}", "steps[0].times: 0 is not allowed"),
@@ -183,7 +183,7 @@ def test_all_mistakes_are_told_at_once() -> None:
         ("{loop: 2, steps: []}", "steps[0].steps: [] is not allowed: it must be a list of steps"),
         (
             "{loop: 2, every: 1, times: 2, steps: [{drop: all}]}",
-            "steps[0].times: say it with the l",
+            "steps[0].times: give the number to the l",
         ),
         ("{loop: 2, every: 1, choose: 2, steps: [{drop: all}]}", "steps[0].choose: belongs in the"),
         ("{loop: 2, steps: [{drop: all}]}", "steps[0].loop: its turns take no time"),
@@ -194,10 +194,10 @@ def test_all_mistakes_are_told_at_once() -> None:
         ),
         (
             "{loop: 2, every: 1, steps: [{loop: forever, every: 1, steps: [{drop: all}]}]}",
-            "steps[0].steps[0].loop: a loop inside of another must end",
+            "steps[0].steps[0].loop: a loop inside another must end",
         ),
         ("{fail: all}", "steps[0]: it would be undone at once, because the scenario ends there"),
-        ("{every: 10ms, for: 7d, fail: all}", "steps[0]: up to 60480001 turns of all steps would"),
+        ("{every: 10ms, for: 7d, fail: all}", "steps[0]: up to 60480001 turns would"),
     ],
 )
 def test_a_mistake_in_a_step_is_told_with_its_place(step: str, problem: str) -> None:
@@ -212,13 +212,16 @@ def test_a_mistake_in_a_step_is_told_with_its_place(step: str, problem: str) -> 
         ("", "a scenario must be a mapping with the key steps, not None"),
         ("{}", "steps: None is not allowed: it must be a list of steps"),
         ("{fail: all, steps: [{drop: all}]}", "fail: belongs in a step"),
-        ("{steps: [{drop: all}], steps: 1}", "not valid YAML: the key 'steps' stands twice"),
-        ("{steps: [{drop: a, drop: b}]}", "not valid YAML: the key 'drop' stands twice"),
+        ("{steps: [{drop: all}], steps: 1}", "not valid YAML: the key 'steps' appears twice"),
+        ("{steps: [{drop: a, drop: b}]}", "not valid YAML: the key 'drop' appears twice"),
         ("{repeat: 2, steps: [{drop: all}]}", "repeat: the steps take no time"),
         ("{repeat: forever, steps: [{drop: all}]}", "repeat: the steps take no time"),
         ("{repeat: 2, steps: [{drop: all, every: 1s}]}", "repeat: the steps never end"),
         ("{repeat: 2, length: forever, steps: [{drop: all}]}", "repeat: the steps never end"),
-        ("{length: 1m, steps: [{drop: all, at: 1m}]}", "steps[0].at: it would never come: the len"),
+        (
+            "{length: 1m, steps: [{drop: all, at: 1m}]}",
+            "steps[0].at: it would never happen: the len",
+        ),
         ("{length: 0, steps: [{drop: all}]}", "length: 0 is not allowed: it must be a time"),
         ("{1: 2, steps: [{drop: all}]}", "1: there is no such key"),
     ],
@@ -233,7 +236,7 @@ def test_loops_may_not_be_nested_too_deeply() -> None:
     for _ in range(5):
         text = f"{{loop: 2, every: 1, steps: [{text}]}}"
     (found,) = wrong(f"steps: [{text}]")
-    assert found.endswith("loops may stand in each other 4 deep, no deeper")
+    assert found.endswith("loops may be nested at most 4 deep")
     # A list that holds itself is deeper than any bound.
     assert len(wrong("steps: &a [{loop: 2, every: 1, steps: *a}]")) == 1
 
@@ -244,7 +247,7 @@ def test_a_small_file_can_not_mean_very_many_steps() -> None:
         loop = f"{{loop: 1, every: 1, steps: *a{level - 1}}}"
         lists.append(f"a{level}: &a{level} [{', '.join([loop] * 9)}]")
     found = wrong("\n".join([*lists, "steps: *a4"]))
-    assert found[-1] == "steps: there are more than 1000: let a loop do some of it"
+    assert found[-1] == "steps: there are more than 1000: use a loop"
 
 
 def test_a_value_of_any_size_is_told_in_a_short_line() -> None:

@@ -72,7 +72,7 @@ def test_later_fields_and_a_missing_end_do_not_matter() -> None:
     [
         (
             "a,b,1,2:;c,d,3:;",
-            "container 1, device 0: 'c,d,3' must be ID, type, memory and cores with commas between",
+            "container 1, device 0: 'c,d,3' must be ID, type, memory and cores separated by commas",
         ),
         ("a,b,1,2:a,b,x,2:;", "container 0, device 1: memory: 'x' must be a whole number"),
         ("a,b,1,2147483648:;", "cores: '2147483648' must be a whole number from -2147483648"),

@@ -224,9 +224,13 @@ def test_the_colon_form_is_read_as_go_reads_it(healthy: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "the value: '' must be JSON, or fields with commas and a colon after each card"),
+        (
+            "",
+            "the value: '' must be JSON, or fields separated by commas with a colon after each "
+            "card",
+        ),
         ("GPU-1,1,1,1,T,0,true", "a colon after each card"),
-        ("GPU-1:", "device 0 (GPU-1): 'GPU-1' must be 7 or 9 fields with commas between, not 1"),
+        ("GPU-1:", "device 0 (GPU-1): 'GPU-1' must be 7 or 9 fields separated by commas, not 1"),
         ("G,1,1,1,T,0,true,0:", "device 0 (G): 'G,1,1,1,T,0,true,0' must be 7 or 9 fields"),
         ("G,1,1,1,T,0,true:H,1.5,1,1,T,0,true:", "device 1 (H): count: '1.5' must be a whole"),
         ("G,1,2147483648,1,T,0,true:", "memory: '2147483648' must be a whole number"),

@@ -32,13 +32,13 @@ def named(name: str) -> Node:
 @pytest.mark.parametrize("version", [(1, 36), (1, 37), None])
 def test_many_units_are_warned_of_with_the_numbers(version: Version | None) -> None:
     (warning,) = warned_of(unit_resource([32768, 32768]), version)
-    away = f"away for about {_duration(restart_seconds(65536))}"
+    away = f"needs about {_duration(restart_seconds(65536))}"
     for part in ("65536 of 65536", str(LARGEST_POD), away, "--nvidia-memory-factor auto"):
         assert part in warning
 
 
 @pytest.mark.parametrize(
-    ("version", "words"), [((1, 36), "a kubelet 1.36:"), (None, "a kubelet 1.36 or newer:")]
+    ("version", "words"), [((1, 36), "kubelet 1.36:"), (None, "kubelet 1.36 or newer:")]
 )
 def test_the_warning_says_which_kubelet_it_is_about(version: Version | None, words: str) -> None:
     assert words in warned_of(unit_resource([65536]), version)[0]
@@ -112,5 +112,5 @@ def test_a_bad_name_and_many_units_are_two_warnings() -> None:
 def test_with_hami_the_advice_is_a_factor_that_both_sides_have() -> None:
     node = laid_out(hami="on")
     (warning,) = warnings(resource_named(node, "nvidia.com/gpumem"), node, (1, 36))
-    assert "--nvidia-memory-factor, and the same memoryFactor in HAMi's" in warning
+    assert "--nvidia-memory-factor and the same memoryFactor in HAMi's" in warning
     assert "auto" not in warning

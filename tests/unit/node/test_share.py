@@ -30,14 +30,14 @@ def test_without_a_pool_each_card_has_its_own(amounts: list[int], factor: int) -
 
 def test_a_card_without_a_device_is_refused_unless_it_is_one_of_a_pool() -> None:
     (), ((_, reason),) = size([share_of([5, 20], 10)], None)
-    assert reason.startswith("card 0 (V100-SXM2-32GB) comes to less than one unit of 10 MiB")
+    assert reason.startswith("card 0 (V100-SXM2-32GB) has less than one unit of 10 MiB")
     (resource,), () = size([share_of([5, 20], 10, pooled=True)], None)
     assert list(resource.devices.counts.values()) == [0, 2]
     (), ((_, reason),) = size([share_of([5, 4], 10, pooled=True)], None)
-    assert reason == "all cards together come to less than 10 MiB"
+    assert reason == "all cards together have less than 10 MiB"
 
 
 def test_two_of_a_name_are_one_too_many() -> None:
     (resource,), (left_out,) = size([share_of([5]), share_of([7])], None)
     assert resource.count == 5
-    assert left_out == ("x.com/m", "--x and --x both name it")
+    assert left_out == ("x.com/m", "--x and --x both use this name")

@@ -113,7 +113,7 @@ def test_retired_devices_that_leave_no_room_are_an_error_that_says_what_to_do(
     before = changed(None, config=groups(tmp_path, 200_000, 10))
     config = groups(tmp_path, 10, 200_000)
     (line,) = problems_of(lambda: changed(before, config=config))
-    for part in (GPUMEM, "400000 devices", str(MESSAGE_LIMIT), "199990 of them", "take devices"):
+    for part in (GPUMEM, "400000 devices", str(MESSAGE_LIMIT), "199990 of them", "remove devices"):
         assert part in line
 
 
@@ -135,7 +135,7 @@ def test_too_many_held_ones_are_an_error_with_their_number(tmp_path: Path) -> No
     held = ids(before, GPUMEM)[50_000:]
     config = groups(tmp_path, 10, 200_000)
     (line,) = problems_of(lambda: changed(before, held, config=config))
-    assert "150000 of them have no place any more" in line
+    assert "150000 of them no longer fit" in line
 
 
 def test_units_that_move_from_card_to_card_in_a_full_list_must_go_first(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_units_that_move_from_card_to_card_in_a_full_list_must_go_first(tmp_path
     before = changed(None, config=groups(tmp_path, 200_000, 62_144))
     config = groups(tmp_path, 62_144, 200_000)
     (line,) = problems_of(lambda: changed(before, (), config=config))
-    assert "take devices away first" in line
+    assert "remove devices first" in line
     assert "memory factor" not in line
     between = release(changed(before, (), config=groups(tmp_path, 62_144, 62_144)), ())
     after = changed(between, (), config=groups(tmp_path, 62_144, 200_000))

@@ -104,7 +104,7 @@ def test_longer_ids_are_reckoned_with(cards: int, fits: bool) -> None:
         assert memory.list_size() == len(memory.encode_list()) == size
         return
     (line,) = problems_of(lambda: laid_out(amd_cards=cards))
-    assert f"{units} devices make a list of {size} bytes" in line
+    assert f"{units} devices need a list of {size} bytes" in line
     found = re.search(r"smallest memory factor that fits is (\d+) \(--amd-memory-factor\)", line)
     assert found is not None
     factor = int(found[1])

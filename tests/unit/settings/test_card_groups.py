@@ -85,8 +85,8 @@ def test_a_variable_for_cards_takes_the_first_of_the_files_groups(
 def test_more_cards_than_the_groups_have_are_refused(tmp_path: Path) -> None:
     (line,) = problems_of(lambda: groups_of(tmp_path, GROUPS, nvidia_cards="7"))
     assert line == (
-        f"--nvidia-cards: 7 is not allowed: it must be at most 6, the cards in {tmp_path}/"
-        "config.yaml: nvidia-groups: list more of them there"
+        "--nvidia-cards: 7 is not allowed: it must be at most 6, the number of cards in "
+        f"{tmp_path}/config.yaml: nvidia-groups: list more there"
     )
 
 
@@ -97,8 +97,7 @@ def test_a_flag_for_the_model_does_not_drop_the_files_groups(
     (line,) = problems_of(lambda: groups_of(tmp_path, GROUPS, **flag))
     name = next(iter(flag)).replace("_", "-")
     assert line == (
-        f"--{name}: {tmp_path}/config.yaml: nvidia-groups says which cards there are: change it "
-        "there"
+        f"--{name}: {tmp_path}/config.yaml: nvidia-groups lists the cards: change them there"
     )
 
 
@@ -140,11 +139,11 @@ def test_a_flag_for_vendors_is_stronger_than_the_cards_of_the_file(tmp_path: Pat
 def test_cards_of_a_vendor_that_is_left_out_are_an_error(tmp_path: Path) -> None:
     flags = {"vendors": "nvidia", "mlu-cards": "2", "ascend-cards": "0"}
     assert problems_of(lambda: load(flags)) == (
-        "--mlu-cards: --vendors leaves mlu out: add it there, or leave this out",
+        "--mlu-cards: --vendors excludes mlu: add it there, or remove this",
     )
     path = config_file(tmp_path, "vendors: nvidia\nmlu: {groups: [{cards: 1}]}")
     (line,) = problems_of(lambda: load({"config": path}))
-    assert line.startswith(f"{path}: mlu.groups: {path}: vendors leaves mlu out")
+    assert line.startswith(f"{path}: mlu.groups: {path}: vendors excludes mlu")
 
 
 def test_groups_of_a_stronger_layer_replace_the_simple_options(tmp_path: Path) -> None:
@@ -163,7 +162,7 @@ def test_groups_of_a_stronger_layer_replace_the_simple_options(tmp_path: Path) -
 def test_groups_and_simple_options_in_one_place_are_an_error(tmp_path: Path, simple: str) -> None:
     text = f"nvidia: {{groups: [{{cards: 1}}], {simple}}}"
     (line,) = problems_of(lambda: groups_of(tmp_path, text))
-    assert f"nvidia.{simple.partition(':')[0]}: nvidia-groups says which cards there are" in line
+    assert f"nvidia.{simple.partition(':')[0]}: nvidia-groups lists the cards" in line
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,7 @@ def test_a_mistake_gets_one_line_however_many_sections_there_are(tmp_path: Path)
         ("nvidia: {memoryFactor: 2000000, resourceCountName: a/b}", "nvidia.memoryFactor: 2000000"),
         ("nodeconfig: [{name: n, operatingmode: mps}]", "nodeconfig(n).operatingmode: 'mps' is"),
         ("a: [", "not valid YAML"),
-        ("{}", "the file says nothing of any device"),
+        ("{}", "the file configures no devices"),
         (CHIP.replace("huawei.com/Ascend910B4\n", "'a b'\n").replace("910B4-1", "910B3"),
          "vnpus(Ascend910B4).resourceName: 'a b' is not allowed"),
     ],

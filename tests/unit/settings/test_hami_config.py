@@ -246,7 +246,7 @@ def test_all_mistakes_are_said_at_once() -> None:
         "false",
         "device-config.yaml: hygon: 'hygon.com/dcunum' is not allowed: it must be a mapping",
         "device-config.yaml: vnpus.hamiVnpuCore: 1 is not allowed: it must be true or false",
-        "device-config.yaml: vnpus.configs[0].commonWord: '' is not allowed: it must be a text "
+        "device-config.yaml: vnpus.configs[0].commonWord: '' is not allowed: it must be text "
         "that isn't empty",
         "device-config.yaml: vnpus.configs[0].aiCore: 1.5 is not allowed: it must be a whole "
         f"number from 0 to {most}",
@@ -254,7 +254,7 @@ def test_all_mistakes_are_said_at_once() -> None:
         f"whole number from 1 to {most}",
         "device-config.yaml: nodeconfig[0].devicesplitcount: True is not allowed: it must be a "
         f"whole number from 0 to {most}",
-        "device-config.yaml: nodeconfig[0].name: is missing: it must be a text that isn't empty",
+        "device-config.yaml: nodeconfig[0].name: is missing: it must be text that isn't empty",
     }
 
 
@@ -264,7 +264,7 @@ def test_all_mistakes_are_said_at_once() -> None:
         ("vnpus: x", "vnpus: 'x' is not allowed: it must be a mapping"),
         ("vnpus: [x]", "vnpus[0]: 'x' is not allowed: it must be a mapping"),
         ("vnpus: {configs: {}}", "vnpus.configs: {} is not allowed: it must be a list"),
-        ("iluvatars: [{}]", "iluvatars[0].commonWord: is missing: it must be a text that"),
+        ("iluvatars: [{}]", "iluvatars[0].commonWord: is missing: it must be text that"),
         ("metax: []", "metax: [] is not allowed: it must be a mapping"),
         ("nvidia: {deviceSplitCount: 2147483648}", "nvidia.deviceSplitCount: 2147483648 is not"),
         ("nvidia: {deviceSplitCount: -1}", "nvidia.deviceSplitCount: -1 is not allowed"),
@@ -299,11 +299,11 @@ def test_all_mistakes_are_said_at_once() -> None:
             "nodeconfig: [{name: a, filterdevices: {index: [x]}}]",
             "nodeconfig[0].filterdevices.index[0]: 'x' is not allowed: it must be a whole number",
         ),
-        ("", "the file says nothing of any device"),
-        ("newvendor: {a: 1}", "the file says nothing of any device"),
+        ("", "the file configures no devices"),
+        ("newvendor: {a: 1}", "the file configures no devices"),
         ("- a", "the file must be a mapping, not ['a']"),
         ("a: [", "not valid YAML: "),
-        ("a: 1\na: 2", "not valid YAML: the key 'a' stands twice"),
+        ("a: 1\na: 2", "not valid YAML: the key 'a' appears twice"),
         ('{"a": ', "not valid YAML: "),
     ],
 )

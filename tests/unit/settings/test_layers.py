@@ -55,7 +55,7 @@ def test_an_option_and_its_alias_in_one_layer_are_an_error() -> None:
     }
     problems: list[str] = []
     file_layer(FILE, entries, problems)
-    assert problems == [f"{FILE}: two: says the same as {FILE}: one: keep one"]
+    assert problems == [f"{FILE}: two: sets the same option as {FILE}: one: keep one"]
 
 
 def test_variables_become_options() -> None:

@@ -314,12 +314,14 @@ BAD_INPUTS = [
     in_file("nvidia-groups: [{numa: 64}]", "nvidia-groups[0].numa: 64", "from 0 to 63"),
     in_file("nvidia-groups: [{nvlink: [[1]]}]", "nvidia-groups[0].nvlink: [[1]]", "from 0 to 0"),
     in_file("nvidia-groups: [{card: 1}]", "nvidia-groups[0].card: there is no", "mean cards?"),
-    in_file("nvidia: {groups: [{}], cards: 2}", "nvidia.cards: nvidia-groups says", "keep one"),
-    in_file("nvidia-cards: 1\nnvidia-cards: 2", "not valid YAML", "'nvidia-cards' stands twice"),
-    in_file("nvidia-cards: 1\nnvidia: {cards: 2}", "nvidia.cards: says the same as nvidia-cards"),
+    in_file("nvidia: {groups: [{}], cards: 2}", "nvidia.cards: nvidia-groups lists", "keep one"),
+    in_file("nvidia-cards: 1\nnvidia-cards: 2", "not valid YAML", "'nvidia-cards' appears twice"),
+    in_file(
+        "nvidia-cards: 1\nnvidia: {cards: 2}", "nvidia.cards: sets the same option as nvidia-cards"
+    ),
     in_file(
         "mlu-resource-memory-name: a/b\nascend-resource-memory-name: c/d",
-        "ascend-resource-memory-name: says the same as",
+        "ascend-resource-memory-name: sets the same option as",
         "mlu-resource-memory-name: keep one",
     ),
     in_file("[a, b]", "must be a mapping of options, not a list"),
@@ -447,5 +449,5 @@ def test_hami_and_auto_can_not_be_together() -> None:
 
 def test_the_node_side_of_hami_is_no_companion() -> None:
     (line,) = problems_of(lambda: load({"hami": "on", "source": "hami"}))
-    assert line.startswith("--hami: an agent that is HAMi's node side can't be the companion")
+    assert line.startswith("--hami: an agent that acts as HAMi's node side can't accompany")
     assert load({"source": "hami"}).is_companion

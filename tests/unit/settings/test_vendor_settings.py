@@ -129,7 +129,7 @@ def test_different_chips_on_one_node_are_an_error_with_hami(
     load({"config": path})
     (line,) = problems_of(lambda: load({"config": path, "hami": "on"}))
     assert line == (
-        f"{path}: {key}-groups: {first} and {second} can't be on one node with --hami on: HAMi "
+        f"{path}: {key}-groups: {first} and {second} can't share a node with --hami on: HAMi "
         "names resources after the chip"
     )
 

@@ -292,7 +292,7 @@ def test_cards_that_are_set_over_groups_are_the_first_of_them(start: Start) -> N
     assert [(card.model.name, card.numa) for card in agent.state.node.cards] == [
         ("A100-SXM4-80GB", 1)
     ] * 2
-    assert "at most 4, the cards in" in rejected(lambda: agent.set(nvidia_cards="5"))
+    assert "at most 4, the number of cards in" in rejected(lambda: agent.set(nvidia_cards="5"))
     assert "says which cards there are" in rejected(lambda: agent.set(nvidia_model="T4"))
     assert len(agent.state.node.cards) == 2
 
@@ -323,7 +323,7 @@ def test_numbers_that_are_not_obvious_are_kept_for_the_next_agent(start: Start) 
 def test_only_what_pods_hold_needs_room_in_a_full_list(start: Start) -> None:
     agent = start("nvidia-groups: [{cards: 1, memory: 200000}, {cards: 1, memory: 10}]")
     agent.write("nvidia-groups: [{cards: 1, memory: 10}, {cards: 1, memory: 200000}]")
-    assert "199990 of them have no place any more" in rejected(agent.reload)
+    assert "199990 of them no longer fit" in rejected(agent.reload)
     agent.holders.devices = set()
     agent.reload()
     assert (agent.memory, agent.state.node.retired) == (200_010, 0)

@@ -227,7 +227,7 @@ def test_numbers_that_leave_no_room_are_forgotten_with_a_word(
     playing(restarted(socket_folder, 10), socket_folder, nothing)
     state = restarted(socket_folder, 262_144, cards=1)
     # The numbers of the card that is gone aren't free, and the IDs of higher ones are longer.
-    assert "units are numbered anew" in caplog.text
+    assert "units are renumbered" in caplog.text
     assert len(owners(state)) == 262_144
 
 
@@ -246,7 +246,7 @@ def test_a_change_that_can_not_be_recorded_is_refused(
         with pytest.raises(UsageError) as caught:
             await source.use(load({**FLAGS, "nvidia-memory": "60"}))
         assert str(caught.value) == (
-            f"{socket_folder / unit_record.FILE}: which units are whose can't be written: "
+            f"{socket_folder / unit_record.FILE}: can't record which unit is whose: "
             "No space left on device; nothing was changed"
         )
         assert keys(state) == before
@@ -270,7 +270,7 @@ def test_a_start_that_can_not_be_recorded_goes_on_with_a_warning(
 
     with caplog.at_level(logging.WARNING):
         playing(change(None, 50), socket_folder, make_room)
-    assert f"a restart may number units anew: {record}: Is a directory" in caplog.text
+    assert f"a restart may renumber units: {record}: Is a directory" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ def test_a_bad_file_is_passed_over_with_a_word(
     with caplog.at_level(logging.WARNING):
         assert unit_record.read(tmp_path, settings_of()) == {}
     (line,) = (record.getMessage() for record in caplog.records)
-    assert line.startswith(f"{path} is of no use, units are numbered anew: ")
+    assert line.startswith(f"{path} can't be used, so units are renumbered: ")
 
 
 def test_a_file_that_can_not_be_read_is_passed_over(
@@ -131,7 +131,7 @@ def test_a_file_that_can_not_be_read_is_passed_over(
     (tmp_path / unit_record.FILE).mkdir()
     with caplog.at_level(logging.WARNING):
         assert unit_record.read(tmp_path, settings_of()) == {}
-    assert "is of no use" in caplog.text
+    assert "can't be used" in caplog.text
 
 
 def test_slots_need_no_record_even_under_the_name_of_units(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def parse(text: str, source: str) -> DeviceConfig:
     # Two vendors in one section, or two readers of it, find the same mistake.
     problems = list(dict.fromkeys(root.mistakes.lines))
     if not problems and not any(root.values.get(key) for key in _known_sections()):
-        problems = ["the file says nothing of any device, and HAMi wouldn't start with it"]
+        problems = ["the file configures no devices; HAMi wouldn't start with it"]
     if problems:
         raise UsageError(f"{source}: {problem}" for problem in problems)
     return config

@@ -61,8 +61,8 @@ class AnnotatedVendor:
             count = self.names.count(hami)
             if hami.node.encoding and self.node.capacity.get(count):
                 found.reasons.append(
-                    f"{hami.node.register}: there is no such annotation (yet), although the node "
-                    f"has {count}: HAMi's device plugin writes it, the vendor's own doesn't"
+                    f"{hami.node.register}: there is no such annotation yet, although the node "
+                    f"has {count}: HAMi's device plugin writes it, but the vendor's own doesn't"
                 )
 
     def _is_served(self, hami: HamiVendor, found: Found) -> bool:
@@ -74,7 +74,7 @@ class AnnotatedVendor:
         if self.node.capacity.get(count) != 0:
             return True
         found.reasons.append(
-            f"{hami.node.register}: passed over, because the node's capacity of {count} is 0: the "
+            f"{hami.node.register}: ignored, because the node's capacity of {count} is 0: the "
             "plugin that wrote it is gone"
         )
         return False
@@ -137,7 +137,7 @@ def _check(devices: _Devices) -> None:
     ids = Counter(device.id for device in devices)
     for i, device in enumerate(devices):
         if not device.id or ids[device.id] > 1:
-            raise Malformed(f"device {i}: the ID {device.id!r} must be there, and only once")
+            raise Malformed(f"device {i}: the ID {device.id!r} must be present and unique")
         if min(device.memory, device.cores) < 0:
             raise Malformed(f"device {i} ({device.id}): memory and cores must not be negative")
 

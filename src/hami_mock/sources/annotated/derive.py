@@ -62,7 +62,7 @@ def derive(
     version = settings.kubelet_version or version_of(document)
     resources, left_out = size(found.shares, version, before.past)
     gone = [
-        f"{register}: the annotation is gone, and with it what was derived from its cards"
+        f"{register}: the annotation is gone, and so are the resources derived from it"
         for register in sorted(before.registers)
         if register not in node.annotations
     ]
@@ -105,8 +105,8 @@ def relevant(
 
 def _nothing(settings: Settings) -> str:
     return (
-        f"node {settings.node_name} has neither an annotation with cards of any HAMi plugin (yet), "
-        "nor a resource that cards could be derived from"
+        f"node {settings.node_name} has no annotation with cards from a HAMi plugin yet, and no "
+        "resource that cards could be derived from"
     )
 
 

@@ -50,7 +50,7 @@ class Found:
                     f"--{vendor.prefix}-memory-factor; memoryFactor in HAMi's device configuration "
                     "must be the same"
                     if is_memory
-                    else "the node says that it has more than anybody could register"
+                    else "the node claims more than anyone could register"
                 ),
             )
         )

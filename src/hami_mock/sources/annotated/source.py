@@ -111,7 +111,7 @@ class AnnotatedSource:
             if reason not in self._told:
                 self._state.events.add(Kind.CONFIGURATION_REJECTED, _SUBJECT, reason)
         if self._told and not reasons:
-            _log.info("%s: nothing is missing any more", _SUBJECT)
+            _log.info("%s: nothing is missing now", _SUBJECT)
         self._told = self.missing = reasons
 
 

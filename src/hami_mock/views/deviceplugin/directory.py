@@ -43,7 +43,7 @@ class SocketDirectory(FolderWatch):
             raise self._taken(f"process {owner}" if owner else "") from error
         except NotADirectoryError as error:
             raise UsageError(
-                f"--socket-dir: {str(self.path)!r} is not a folder: name the kubelet's folder of "
+                f"--socket-dir: {str(self.path)!r} is not a folder: give the kubelet's folder of "
                 "device plugins"
             ) from error
         except OSError as error:

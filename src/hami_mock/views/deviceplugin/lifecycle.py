@@ -159,7 +159,7 @@ class PluginLifecycle:
         if over is not _LIST_ENDED or anyio.current_time() - since > _STEADY_SECONDS:
             self._backoff.reset()
             return over
-        raise Refused(f"{over} soon after it had opened it")
+        raise Refused(f"{over} soon after opening it")
 
     async def _until_over(self, kubelet: Identity, path: Path, service: DevicePluginService) -> str:
         """Wait until the registration is worth nothing any more, and return why."""
@@ -179,7 +179,7 @@ class PluginLifecycle:
             return "the list was dropped on command"
         if not self._is_current(kubelet):
             return "the kubelet restarted"
-        return "our socket vanished" if identity(path) is None else _LIST_ENDED
+        return "the agent's socket disappeared" if identity(path) is None else _LIST_ENDED
 
     def _set(self, phase: Phase, reason: str) -> None:
         if (phase, reason) != (self.phase, self.reason):

@@ -22,8 +22,8 @@ def prefer(
     chosen = sorted(set(must_include))
     if len(chosen) > size or size > len({*available, *must_include}):
         raise DeviceError(
-            f"{resource.name}: {size} of {len(set(available))} available devices, with "
-            f"{len(chosen)} that must be among them, can't be"
+            f"{resource.name}: can't choose {size} of {len(set(available))} available devices when "
+            f"{len(chosen)} must be among them"
         )
     used = list(resource.cards_of(chosen))
     free = _free_slots(resource, set(available) - set(chosen))

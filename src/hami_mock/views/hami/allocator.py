@@ -68,7 +68,7 @@ class Allocator:
                     return [next(answers) if device_ids else {} for device_ids in requests]
             except TimeoutError:
                 trouble = attempt.trouble
-                reason = f"{resource.name}: not assigned in {self._seconds:g} s: {trouble}"
+                reason = f"{resource.name}: not assigned within {self._seconds:g} s: {trouble}"
             except HamiMockError as error:
                 reason = str(error)
             await attempt.give_up(reason)
@@ -109,7 +109,7 @@ class Allocator:
                 async with self._one_at_a_time:
                     lock = await self._standing_lock()
             except ClusterError as error:
-                _log.warning("can't look for a lock that was left behind: %s", error)
+                _log.warning("can't check for a lock that was left behind: %s", error)
             else:
                 first = first or lock
                 if lock is None or lock != first:

@@ -64,8 +64,8 @@ class Attempt:
         await self.find()
         if self._pod is None:
             raise NotAssigned(
-                f"{self._resource.name}: no pod on this node waits for devices that HAMi assigned; "
-                "did the pod name HAMi's scheduler?"
+                f"{self._resource.name}: no pod on this node is waiting for devices that HAMi "
+                "assigned; does the pod use HAMi's scheduler?"
             )
         return answer(self._pod, self._resource, self._side, self.sizes, self._state)
 
@@ -118,7 +118,7 @@ class Attempt:
                     self._pod.namespace, self._pod.name, failed
                 )
             except ClusterError as error:
-                _log.warning("can't say on pod %s that it failed: %s", self._pod, error)
+                _log.warning("can't mark pod %s as failed: %s", self._pod, error)
         await self._release()
 
     async def _release(self) -> None:

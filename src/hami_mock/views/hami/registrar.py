@@ -104,7 +104,7 @@ class Registrar:
             )
         except ClusterError as error:
             self._error = str(error)
-            _log.warning("what HAMi sees of the node isn't up to date: %s", error)
+            _log.warning("HAMi's view of the node is out of date: %s", error)
             return self._after_failure.next()
         self._after_failure.reset()
         self._written, self._error = wanted, None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _COUNTERS = {
-    "registrations": "Registrations that the kubelet took.",
+    "registrations": "Registrations that the kubelet accepted.",
     "registration_errors": "Registrations that failed.",
     "lists": "Device lists sent to the kubelet.",
     "list_bytes": "Bytes of the device lists sent to the kubelet.",
@@ -60,7 +60,7 @@ class NodeCollector:
         yield watched
         wrong = GaugeMetricFamily(
             "hami_mock_configuration_error",
-            "1 if the newest configuration has an error and an older one is in force.",
+            "1 if the newest configuration has an error and an older one is in use.",
         )
         wrong.add_metric([], bool(self._configuration.error))
         yield wrong
@@ -110,13 +110,15 @@ class NodeCollector:
             events.add_metric([kind], count)
         yield events
         xids = CounterMetricFamily(
-            "hami_mock_xids", "Xids of each card.", labels=["card", "uuid", "xid"]
+            "hami_mock_xids", "Xids by card.", labels=["card", "uuid", "xid"]
         )
         for (uuid, xid), count in self._state.xids.items():
             card = self._state.cards.get(uuid)
             xids.add_metric([card.name if card else "", uuid, str(xid)], count)
         yield xids
-        faults = GaugeMetricFamily("hami_mock_faults", "Faults now, by effect.", labels=["effect"])
+        faults = GaugeMetricFamily(
+            "hami_mock_faults", "Current faults by effect.", labels=["effect"]
+        )
         for known in fault_kinds():
             faults.add_metric([known.name], sum(f.kind is known for f in self._state.faults))
         yield faults

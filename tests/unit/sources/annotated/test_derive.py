@@ -136,8 +136,8 @@ def test_no_garbage_is_too_much(annotations: dict[str, str], allocatable: dict[s
         ("[]", "the value has no devices"),
         ("{", "not valid JSON"),
         ('[{"id":"GPU-1","devmem":"x"}]', "device 0 (GPU-1): devmem: 'x' must be a whole number"),
-        ('[{"id":"GPU-1"},{"id":"GPU-1"}]', "the ID 'GPU-1' must be there, and only once"),
-        ('[{"devmem":1}]', "the ID '' must be there, and only once"),
+        ('[{"id":"GPU-1"},{"id":"GPU-1"}]', "the ID 'GPU-1' must be present and unique"),
+        ('[{"devmem":1}]', "the ID '' must be present and unique"),
         ('[{"id":"GPU-1","devmem":-1}]', "memory and cores must not be negative"),
         ("GPU-1,10,32768:", "7 or 9 fields"),
     ],
@@ -152,14 +152,14 @@ def test_a_malformed_annotation_is_a_reason_and_no_count(text: str, reason: str)
 
 def test_without_anything_the_node_says_so() -> None:
     assert derived(node()).reasons == (
-        "node node-a has neither an annotation with cards of any HAMi plugin (yet), nor a resource "
+        "node node-a has no annotation with cards from a HAMi plugin yet, and no resource "
         "that cards could be derived from",
     )
 
 
 def test_a_plugin_that_is_not_hamis_is_named() -> None:
     (reason,) = derived(node(capacity={"nvidia.com/gpu": 2})).reasons
-    assert reason.startswith(f"{NVIDIA}: there is no such annotation (yet), although the node has")
+    assert reason.startswith(f"{NVIDIA}: there is no such annotation yet, although the node has")
 
 
 def test_an_annotation_that_a_plugin_left_behind_counts_for_nothing() -> None:
@@ -172,7 +172,7 @@ def test_an_annotation_that_a_plugin_left_behind_counts_for_nothing() -> None:
 def test_a_vanished_annotation_is_a_reason() -> None:
     found = derived(node(), Before(registers={NVIDIA}))
     assert found.reasons == (
-        f"{NVIDIA}: the annotation is gone, and with it what was derived from its cards",
+        f"{NVIDIA}: the annotation is gone, and so are the resources derived from it",
     )
 
 
@@ -182,7 +182,7 @@ def test_a_list_over_the_limit_is_left_out_with_the_factor_that_fits() -> None:
     assert "nvidia.com/gpumem" not in numbers(found.node)
     assert numbers(found.node)["nvidia.com/gpucores"] == 800
     (reason,) = found.reasons
-    assert reason.startswith("nvidia.com/gpumem: left out: 655360 devices make a list of ")
+    assert reason.startswith("nvidia.com/gpumem: left out: 655360 devices need a list of ")
     assert "the smallest memory factor that fits is 3 (--nvidia-memory-factor" in reason
 
 

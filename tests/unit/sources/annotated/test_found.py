@@ -17,7 +17,7 @@ def test_where_the_list_has_no_room_only_held_devices_stay_retired() -> None:
     past = past_of(old, held=None)
     unknown = derived(node(new), past)
     assert MEMORY not in numbers(unknown.node)
-    assert unknown.reasons[0].startswith(f"{MEMORY}: left out: 400000 devices make a list of")
+    assert unknown.reasons[0].startswith(f"{MEMORY}: left out: 400000 devices need a list of")
     units = past.past.devices[MEMORY]
     assert isinstance(units, UnitDevices)
     held = {"000", "001"}
@@ -37,5 +37,5 @@ def test_slots_keep_their_cards() -> None:
 def test_cores_beyond_all_bounds_are_left_out() -> None:
     found = derived(node(cards(card("GPU-1", devcore=10**9))))
     assert set(numbers(found.node)) == {MEMORY, "nvidia.com/gpumem-percentage"}
-    assert found.reasons[0].startswith("nvidia.com/gpucores: left out: 1000000000 devices make")
-    assert found.reasons[0].endswith("more than anybody could register")
+    assert found.reasons[0].startswith("nvidia.com/gpucores: left out: 1000000000 devices need")
+    assert found.reasons[0].endswith("more than anyone could register")

@@ -138,7 +138,7 @@ def test_a_malformed_annotation_leaves_no_stale_count_and_is_said_once(
     warned = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
     assert [line for line in warned if "not valid JSON" in line] == warned
     assert len(warned) == 1
-    assert "node annotations: nothing is missing any more" in caplog.text
+    assert "node annotations: nothing is missing now" in caplog.text
 
 
 def test_units_are_the_same_when_an_annotation_comes_back(socket_folder: Path) -> None:
@@ -245,7 +245,7 @@ def test_what_can_not_be_recorded_is_a_reason_until_it_can(socket_folder: Path) 
         await rig.say(ONE)
         assert rig.offered() == {}
         assert rig.source.missing[0].endswith(
-            "can't be written: Is a directory; nothing was changed"
+            "can't record which unit is whose: Is a directory; nothing was changed"
         )
         in_the_way.rmdir()
         # A heartbeat: nothing else is new.

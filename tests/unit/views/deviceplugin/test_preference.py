@@ -173,7 +173,7 @@ def test_no_card_gives_a_second_slot_while_another_could_give_its_first(
 def test_a_size_that_can_not_be_is_an_error(size: int, must: int) -> None:
     resource = slot_resource(cards(2))
     available = ids_of(resource)
-    with pytest.raises(DeviceError, match=rf"nvidia.com/gpu: {size} of 20 .* {must} that must"):
+    with pytest.raises(DeviceError, match=rf"can.t choose {size} of 20 .* {must} must be"):
         prefer(resource, available, available[:must], size)
 
 
