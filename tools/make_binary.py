@@ -112,7 +112,7 @@ def prove() -> None:
         config = Path(folder) / "kubeconfig"
         config.write_text(json.dumps(unreachable_cluster()), encoding="utf-8")
         done = run("plan", "--nvidia-memory-factor=auto", KUBECONFIG=str(config))
-    is_right = "can't learn the kubelet's version" in done.stderr
+    is_right = "can't find out the kubelet's version" in done.stderr
     expect("the Kubernetes client asks an API server", holds=is_right, seen=done.stderr)
     with agent() as port:
         text = scrape(port)

@@ -384,7 +384,7 @@ def test_a_long_outage_is_an_error_in_time(tmp_path: Path) -> None:
         rig.bind(pod(vgpu=segment(B)))
         rig.allocator = Allocator(rig.state, rig.kubernetes, seconds=0.5)
         rig.server.refuse = lambda _: 503
-        with pytest.raises(NotAssigned, match=r"not assigned in 0.5 s: .*get nodes.*\(503\)"):
+        with pytest.raises(NotAssigned, match=r"not assigned within 0.5 s: .*get nodes.*\(503\)"):
             await rig.ask(1)
         rig.server.refuse = lambda line: 503 if "patch" in line else None
         with pytest.raises(NotAssigned, match="patch pods"), anyio.fail_after(10):
@@ -502,7 +502,7 @@ def test_a_restarted_kubelet_that_asks_again_is_told_so(tmp_path: Path) -> None:
     async def scenario(rig: Rig) -> None:
         rig.bind(pod(vgpu=segment(B)))
         await rig.ask(1)
-        with pytest.raises(NotAssigned, match="no pod on this node waits"):
+        with pytest.raises(NotAssigned, match="no pod on this node is waiting"):
             await rig.ask(1)
         assert rig.annotations()[BIND_PHASE] == "success"
 
@@ -600,7 +600,7 @@ def test_enflames_slices_are_cut_off_the_card_that_hami_chose(tmp_path: Path) ->
         assert rig.annotations()["enflame.com/gcu-assigned"] == "true"
         # Enflame's plugin knows nothing of HAMi's phases.
         assert rig.annotations()[BIND_PHASE] == "allocating"
-        with pytest.raises(NotAssigned, match="no pod on this node waits"):
+        with pytest.raises(NotAssigned, match="no pod on this node is waiting"):
             await rig.ask(1, resource=gcu)
 
     run(tmp_path, scenario, gcu)

@@ -330,7 +330,7 @@ def test_what_a_running_agent_can_not_take_is_refused_with_exit_code_2(
     with following(kubelet, file, monkeypatch, control_socket=socket):
         ctl = ["ctl", "--control-socket", socket, "set"]
         assert main([*ctl, "log-format=json"]) == 2
-        assert "log-format: it can't change while the agent runs" in capsys.readouterr().err
+        assert "log-format: it can't change while the agent is running" in capsys.readouterr().err
         assert main([*ctl, "nvidia-model=T4"]) == 2
         assert "nvidia-groups lists the cards" in capsys.readouterr().err
         assert main([*ctl, "ignored-xids=79"]) == 0

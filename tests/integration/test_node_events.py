@@ -74,5 +74,5 @@ async def test_what_could_not_be_reported_is_reported_later(
         assert view.status() == {"reported": 2, "error": None}
         tasks.cancel_scope.cancel()
     assert [event["message"] for event in server.created] == ["first", "second"]
-    assert "could not be reported" in caplog.text
+    assert "can't report an event" in caplog.text
     assert "create" in caplog.text, "the rule that is missing is named"

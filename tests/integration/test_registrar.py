@@ -238,7 +238,7 @@ def test_an_outage_delays_the_change_and_loses_nothing(
             assert registrar.status()["error"] is None
 
     run(tmp_path, scenario)
-    assert "isn't up to date" in caplog.text
+    assert "is out of date" in caplog.text
 
 
 def test_a_watch_that_lags_behind_our_own_writes_leads_to_none(tmp_path: Path) -> None:

@@ -293,7 +293,7 @@ def test_cards_that_are_set_over_groups_are_the_first_of_them(start: Start) -> N
         ("A100-SXM4-80GB", 1)
     ] * 2
     assert "at most 4, the number of cards in" in rejected(lambda: agent.set(nvidia_cards="5"))
-    assert "says which cards there are" in rejected(lambda: agent.set(nvidia_model="T4"))
+    assert "lists the cards" in rejected(lambda: agent.set(nvidia_model="T4"))
     assert len(agent.state.node.cards) == 2
 
 
