@@ -145,7 +145,7 @@ def too_many(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
             f"{LARGEST_POD}, "
             "and a kubelet that restarts while all are allocated needs about "
             f"{restart_seconds(total):.0f} s",
-            "use coarser units (memoryFactor; --nvidia-memory-factor auto)",
+            f"use coarser units (memoryFactor; --{seen.vendor.vendor.prefix}-memory-factor auto)",
         )
 
 

@@ -134,5 +134,5 @@ def units(case: PodCase) -> Iterator[Finding]:
             f"pod {case.pod.full_name}",
             f"it asks for {total} devices, and from Kubernetes 1.36 on a pod with more than "
             f"{LARGEST_POD} stays Pending: its status is larger than the API server takes",
-            "use coarser units (memoryFactor; --nvidia-memory-factor auto)",
+            "use coarser units (memoryFactor in HAMi's configuration; --VENDOR-memory-factor auto)",
         )

@@ -48,7 +48,7 @@ WORDS = {
     ),
     "CardTimeSlicingExhausted": _Word(
         "every slot of the card is taken",
-        "let other pods end, or slice cards into more slots (deviceSplitCount; --nvidia-split)",
+        "let other pods end, or slice cards into more slots (--VENDOR-split)",
         _SLOTS,
     ),
     "ExclusiveDeviceAllocateConflict": _Word(
@@ -59,14 +59,12 @@ WORDS = {
     ),
     "CardTypeMismatch": _Word(
         "the pod's annotations don't allow a card of this type",
-        "compare the annotations nvidia.com/use-gputype and nvidia.com/nouse-gputype (or those of "
-        "the vendor) with the types of the cards",
+        "compare the pod's annotations that end in use-gputype with the types of the cards",
         _TYPE,
     ),
     "CardUuidMismatch": _Word(
         "the pod's annotations don't allow this card",
-        "compare the annotations nvidia.com/use-gpuuuid and nvidia.com/nouse-gpuuuid (or those of "
-        "the vendor) with the IDs of the cards",
+        "compare the pod's annotations that end in use-gpuuuid with the IDs of the cards",
         _ID,
     ),
     "ModeNotFit": _Word(
@@ -85,7 +83,7 @@ WORDS = {
     ),
     "NumaNotFit": _Word(
         "the pod wants all its cards on one NUMA node, but none has enough",
-        "ask for fewer cards, or drop the annotation nvidia.com/numa-bind",
+        "ask for fewer cards, or drop its annotation numa-bind",
     ),
     "CardMigTopologyInfeasible": _Word(
         "the card is in MIG mode, and there is no room left for an allowed profile of that size",
