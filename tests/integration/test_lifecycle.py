@@ -66,7 +66,7 @@ def test_waits_for_a_kubelet_that_is_not_there_yet(
     if folder_exists:
         folder.mkdir()
     with agent_process(folder) as agent:
-        agent.wait_for_log("no kubelet at")
+        agent.wait_for_log("no kubelet at" if folder_exists else "there is no")
         folder.mkdir(exist_ok=True)
         with GrpcioKubelet(folder, google_messages) as kubelet:
             kubelet.wait_for_lists(ALL)

@@ -73,6 +73,16 @@ async def test_a_kubelet_that_never_opens_the_list_is_asked_again(
 
 
 @pytest.mark.anyio
+async def test_a_folder_that_is_not_there_is_named(socket_folder: Path) -> None:
+    agent = make_agent(socket_folder / "device-plugin")
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(agent.run)
+        await wait_until(lambda: agent.plugins[0].phase is Phase.WAITING)
+        assert agent.plugins[0].reason == f"there is no {socket_folder}/device-plugin"
+        tasks.cancel_scope.cancel()
+
+
+@pytest.mark.anyio
 async def test_a_kubelet_that_does_not_answer_counts_as_refusing(
     socket_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -104,7 +104,9 @@ class PluginLifecycle:
         """Wait for the kubelet's socket."""
         socket = self._directory.kubelet_socket
         while (found := identity(socket)) is None:
-            self._set(Phase.WAITING, f"no kubelet at {socket}")
+            is_there = socket.parent.is_dir()
+            missing = f"no kubelet at {socket}" if is_there else f"there is no {socket.parent}"
+            self._set(Phase.WAITING, missing)
             self._backoff.reset()
             await self._directory.wait_until(socket.exists)
         return found
