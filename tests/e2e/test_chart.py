@@ -191,7 +191,9 @@ def test_it_installs_changes_and_leaves_nothing(release: Helm, mock: Mock, tmp_p
     mock.look_at_files_now()
     mock.wait_for(nvidia_counts(cards=4, memory=15360))
     assert mock.agent_pod()["metadata"]["uid"] == pod, "the file reaches a running agent"
-    for command in said.partition("Remove all of it:")[2].splitlines():
+    _, advised, commands = said.partition("Remove everything:")
+    assert advised
+    for command in commands.splitlines():
         match command.split():
             case ["kubectl", *words]:
                 mock.cluster.kubectl(*words)
