@@ -38,7 +38,7 @@ def test_262000_units_work_and_a_pod_takes_81920(mock: Mock, figures: Figures) -
 def test_too_many_units_are_a_clear_error_and_not_a_silent_0(mock: Mock) -> None:
     mock.deploy("--nvidia-cards=4", "--nvidia-memory=65600", *ONLY_NVIDIA)
     expected = (
-        "nvidia.com/gpumem: 262400 devices need a list of 4198400 bytes; the limit of the kubelet "
+        "nvidia.com/gpumem: 262400 devices need a list of 4198400 bytes; the kubelet's limit "
         "is 4194304: the smallest memory factor that fits is 2 (--nvidia-memory-factor)"
     )
 
