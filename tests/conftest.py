@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import importlib
+import logging
 import os
 import sys
 import tempfile
@@ -22,6 +23,18 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     # The defaults are places of this machine's own agent and kubelet.
     monkeypatch.setenv("HAMI_MOCK_CONTROL_SOCKET", "")
     monkeypatch.setenv("HAMI_MOCK_POD_RESOURCES_SOCKET", "")
+
+
+@pytest.fixture(autouse=True)
+def untouched_logging() -> Iterator[None]:
+    """Take away the handlers that `logs.set_up` leaves: their stderr ends with the test."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    for handler in root.handlers[:]:
+        if handler not in handlers:
+            root.removeHandler(handler)
+    root.setLevel(level)
 
 
 @pytest.fixture(scope="session")
