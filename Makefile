@@ -44,14 +44,14 @@ test-all: ## run the tests on every Python from 3.11 to 3.14 that this machine h
 		echo "== Python $$v"; $(MAKE) VENV=.venv-$$v PYTHON=$$p .venv-$$v/.ready; .venv-$$v/bin/python -m pytest; done
 
 e2e: $(READY) ## prove it on a real Kubernetes 1.35, made and removed here (needs root)
-	@$(BIN)/python -m pytest tests/e2e -v --durations=10 --kubernetes 1.35
+	@$(MAKE) e2e-on-1.35
 
-e2e-all: e2e-prepare ## the same on Kubernetes 1.35 and 1.36, side by side
-	@$(MAKE) -j2 e2e-on-1.35 e2e-on-1.36
+e2e-all: $(READY) ## the same on Kubernetes 1.35, then on 1.36
+	@$(MAKE) e2e-on-1.35
+	@$(MAKE) e2e-on-1.36
 
-# Mostly it waits for a cluster: two at a time take little longer than one.
 e2e-on-%: $(READY)
-	@$(BIN)/python -m pytest tests/e2e -v --durations=10 --kubernetes $* 2>&1 | sed -u 's/^/$* | /'
+	@$(BIN)/python -m pytest tests/e2e -v --durations=10 --kubernetes $*
 
 e2e-prepare: $(READY) ## compile now what e2e-all needs, once; takes minutes
 	@$(BIN)/python -m tests.e2e.harness prepare --kubernetes all

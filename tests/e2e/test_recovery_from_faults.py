@@ -63,8 +63,12 @@ def test_a_card_fails_and_recovers_while_pods_hold_it_and_one_waits(
     full.wait_for_scheduling_message("late", "Insufficient nvidia.com/gpumem")
     pods = full.container_ids()
     before = cards(full)
-    holders = {holder["pod"] for card in before.values() for holder in card["holders"]}
-    assert holders == {f"default/p{number}" for number in range(4)}
+    holders = {
+        (holder["namespace"], holder["pod"])
+        for card in before.values()
+        for holder in card["holders"]
+    }
+    assert holders == {("default", f"p{number}") for number in range(4)}
     held = sum(
         holder["devices"].get("nvidia.com/gpumem", 0)
         for card in before.values()
