@@ -1,4 +1,1 @@
-"""A small kubelet: the other side of the device-plugin API, for the demo and for tests.
-
-It does with devices what the real one does, and nothing else that the real one does.
-"""
+"""The kubelet's API as data: its messages as bytes, its limits, and who holds which device."""

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
         """What a vendor may want to know of one of its cards."""
 
         @property
-        def uuid(self) -> str: ...  # noqa: D102
+        def uuid(self) -> str: ...
         @property
-        def model(self) -> "Model": ...  # noqa: D102
+        def model(self) -> "Model": ...
         @property
-        def numa(self) -> int | None: ...  # noqa: D102
+        def numa(self) -> int | None: ...
         @property
-        def link(self) -> str | None: ...  # noqa: D102
+        def link(self) -> str | None: ...
 
 
 class NodeAnnotations(NamedTuple):
