@@ -29,6 +29,7 @@ pytestmark = pytest.mark.minors(range(36))
 NVIDIA = BY_WORD["NVIDIA"]
 NODE = ("--hami=on", "--nvidia-memory=8000", *ONLY_NVIDIA)
 BURST = 100
+ALL_OFF = [f"--{key}-cards=0" for key in ("nvidia", "mlu", "iluvatar", "ascend")]
 
 
 @pytest.fixture
@@ -195,9 +196,8 @@ VENDORS: Mapping[str, tuple[list[str], dict[str, int], dict[str, str]]] = {
 def test_pods_run_on_the_cards_of_other_vendors(placer: Placer, word: str) -> None:
     flags, wants, expected = VENDORS[word]
     mock, vendor = placer.mock, BY_WORD[word]
-    none = [f"--{key}-cards=0" for key in ("nvidia", "mlu", "iluvatar", "ascend")]
     given = {flag.partition("=")[0] for flag in flags}
-    mock.deploy("--hami=on", *flags, *(f for f in none if f.partition("=")[0] not in given))
+    mock.deploy("--hami=on", *flags, *(f for f in ALL_OFF if f.partition("=")[0] not in given))
     mock.wait_until_ready()
     placer.wait_for(vendor, 2)
     placer.place(pod("one", container("main", wants)), vendor)
@@ -206,6 +206,42 @@ def test_pods_run_on_the_cards_of_other_vendors(placer: Placer, word: str) -> No
     if isinstance(placer, ByHand):
         assert {name: found.get(name) for name in expected} == expected
     assert all(name in found for name in vendor.vendor.visible_devices)
+
+
+def test_hamis_scheduler_gives_a_pod_slices_of_an_enflame_card(node: Mock) -> None:
+    enflame = BY_WORD["Enflame"]
+    with scheduling(node) as placer:
+        node.deploy("--hami=on", "--enflame-cards=2", *ALL_OFF)
+        node.wait_until_ready()
+        placer.wait_for(enflame, 2)
+        # A card has ten slices by default, so there is a profile of five.
+        placer.place(pod("slices", container("main", {"enflame.com/drs-gcu": 5})), enflame)
+        wait_for_success(node, "slices", enflame)
+        told = annotations_of(node.cluster.get("pod", "slices"))
+        given = json.loads(told["assigned-containers"])["main"]
+        assert (given["allocated"], given["request"]) == (True, 5)
+        assert told["enflame.com/gcu-assigned"] == "true"
+        found = node.environment("slices")
+        assert found["ENFLAME_VISIBLE_DEVICES"] == told["enflame.com/gcu-assigned-index"]
+        assert found["TOPS_VISIBLE_DEVICES"] == f"DRS-{given['instanceUUID']}"
+
+
+def test_a_whole_metax_card_leaves_the_bind_phase_as_hami_wrote_it(node: Mock) -> None:
+    metax = BY_WORD["Metax-GPU"]
+    with scheduling(node) as placer:
+        node.deploy("--hami=on", "--metax-gpu-cards=2", *ALL_OFF)
+        node.wait_until_ready()
+        node.cluster.wait(
+            "the cards in HAMi's scheduler",
+            lambda: placer.hami.cards().get(node.cluster.node_name, set()),
+            lambda found: sum("metax" in card.lower() for card in found) == 2,
+            timeout=TIMEOUT_S,
+        )
+        placer.place(pod("whole", container("main", {"metax-tech.com/gpu": 1})), metax)
+        node.wait_for_phase("whole", "Running")
+        assert annotations_of(node.cluster.get("pod", "whole"))[BIND_PHASE] == "allocating"
+        told = annotations_of(node.cluster.get("node", node.cluster.node_name))
+        assert HAMI_LOCK.annotation not in told
 
 
 def test_an_agent_killed_in_the_middle_leaves_a_node_that_goes_on(placer: Placer) -> None:
