@@ -18,11 +18,10 @@ from hami_mock.node.advice import warnings
 from hami_mock.node.sizing import Node
 from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import Settings
-from hami_mock.sources.configuration import Configuration
+from hami_mock.sources.configuration import Configuration, Source
 from hami_mock.sources.configured import ConfiguredSource, first_node
 from hami_mock.sources.holders import HolderReader
 from hami_mock.sources.inventory import Inventory
-from hami_mock.sources.source import Source
 from hami_mock.views.deviceplugin.directory import SocketDirectory
 from hami_mock.views.deviceplugin.plugins import Plugins
 from hami_mock.views.http.server import Routes

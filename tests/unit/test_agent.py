@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from hami_mock import agent
-from hami_mock.cluster import api
+from hami_mock.cluster import kubernetes
 from hami_mock.kubelet.limits import Version
 from hami_mock.settings.settings import load
 from hami_mock.sources import configured
@@ -22,7 +22,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         nodes.append(node_name)
         return 1, 35
 
-    monkeypatch.setattr(api, "kubelet_version", kubelet_version)
+    monkeypatch.setattr(kubernetes, "kubelet_version", kubelet_version)
     monkeypatch.setenv("KUBECONFIG", "/nowhere")
     return nodes
 

@@ -6,16 +6,21 @@ they know, and lose those they don't.
 
 import json
 import logging
+import os
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import AsyncExitStack, aclosing
-from typing import Any, Self
+from contextlib import aclosing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import anyio
 
-from hami_mock.cluster.api import api_client, reason_of
 from hami_mock.cluster.requests import Request, receive, refusal, sending
-from hami_mock.errors import Away, ClusterError, StartError
+from hami_mock.errors import Away, ClusterError, HamiMockError, StartError
 from hami_mock.kit.concurrency import Backoff
+from hami_mock.kubelet.limits import Version, parse_version
+
+if TYPE_CHECKING:
+    from kubernetes_asyncio.client import ApiClient
 
 Object = dict[str, Any]
 """A node or a pod."""
@@ -25,13 +30,30 @@ WATCH_SECONDS = 300
 _SILENCE_SECONDS = WATCH_SECONDS + 30.0
 _STEADY_SECONDS = 10.0
 """A watch that lasted this long was no failure, whatever ended it."""
+_USER_CONFIG = Path("~/.kube/config")
 
 _log = logging.getLogger(__name__)
 
 
+def is_configured() -> bool:
+    """Tell whether there is an API server to ask: this is a pod, or $KUBECONFIG names one."""
+    return "KUBERNETES_SERVICE_HOST" in os.environ or "KUBECONFIG" in os.environ
+
+
 def annotations_of(thing: Object) -> dict[str, str]:
-    """Return an object's annotations."""
     return thing["metadata"].get("annotations") or {}
+
+
+async def kubelet_version(node_name: str) -> Version | None:
+    """Return the version of a node's kubelet; None if it can't be had, and the log says why."""
+    try:
+        async with Kubernetes() as cluster:
+            node = await cluster.node(node_name)
+        info = node.get("status", {}).get("nodeInfo", {})
+        return parse_version(str(info.get("kubeletVersion", "")))
+    except (HamiMockError, ValueError, AttributeError) as error:
+        _log.warning("can't find out the kubelet's version on node %s: %s", node_name, error)
+        return None
 
 
 class Kubernetes:
@@ -43,37 +65,32 @@ class Kubernetes:
 
     async def __aenter__(self) -> Self:
         """Connect. Raises StartError if nothing says where to, or as whom."""
-        self._stack = AsyncExitStack()
         try:
-            self._client = await self._stack.enter_async_context(api_client())
+            self._client = await _client()
         except StartError:
             raise
         except Exception as error:
             # Whatever it is (the library raises its own, YAML's, OS errors): no agent without it.
-            raise StartError(f"the API server can't be used: {reason_of(error)}") from error
+            reason = getattr(error, "reason", None) or f"{type(error).__name__}: {error}"
+            raise StartError(f"the API server can't be used: {reason}") from error
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._stack.aclose()
+        await self._client.close()
 
     async def node(self, name: str) -> Object:
-        """Return a node."""
         return await self._send(Request("get", "nodes", name))
 
     async def pod(self, namespace: str, name: str) -> Object:
-        """Return a pod."""
         return await self._send(Request("get", "pods", name, namespace))
 
     async def nodes(self) -> list[Object]:
-        """Return all nodes."""
-        found = await self._send(Request("list", "nodes"))
-        return list(found.get("items") or ())
+        return await self._list(Request("list", "nodes"))
 
     async def pods_on(self, node_name: str = "") -> list[Object]:
         """Return the pods that are bound to a node; without one, all pods."""
         query = {"fieldSelector": f"spec.nodeName={node_name}"} if node_name else {}
-        found = await self._send(Request("list", "pods", query=query))
-        return list(found.get("items") or ())
+        return await self._list(Request("list", "pods", query=query))
 
     async def patch_node_annotations(
         self, name: str, annotations: Mapping[str, str | None], resource_version: str | None = None
@@ -96,7 +113,6 @@ class Kubernetes:
         return await self._patch(request, annotations, resource_version)
 
     async def create_event(self, namespace: str, event: Object) -> None:
-        """Make an Event."""
         self.writes += 1
         await self._send(Request("create", "events", namespace=namespace), event)
 
@@ -158,10 +174,31 @@ class Kubernetes:
         self.writes += 1
         return await self._send(request, {"metadata": metadata})
 
+    async def _list(self, request: Request) -> list[Object]:
+        return list((await self._send(request)).get("items") or ())
+
     async def _send(self, request: Request, body: Object | None = None) -> Object:
         async with sending(self._client, request, body) as response:
             text = b"\n".join([line async for line in receive(request, response)])
         return _read(request, text)
+
+
+async def _client() -> "ApiClient":
+    """Connect as a pod does, or as $KUBECONFIG says."""
+    # Here: it takes longer to load, and more memory, than all the rest of the agent.
+    from kubernetes_asyncio import client, config
+
+    if "KUBERNETES_SERVICE_HOST" in os.environ:
+        config.load_incluster_config()  # type: ignore[no-untyped-call]
+    elif "KUBECONFIG" not in os.environ and not _USER_CONFIG.expanduser().exists():
+        raise StartError(
+            f"no cluster found: this is not a pod, KUBECONFIG is not set, and there is "
+            f"no {_USER_CONFIG}"
+        )
+    else:
+        # By name: the library remembers the variable as it was when it was imported.
+        await config.load_kube_config(config_file=os.environ.get("KUBECONFIG"))
+    return client.ApiClient()
 
 
 def _read(request: Request, text: bytes) -> Object:

@@ -6,20 +6,20 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hami_mock.cluster.api import REQUEST_SECONDS
 from hami_mock.errors import Away, ClusterError, Conflict, NotAllowed, NotThere
+from hami_mock.kit.text import cut
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
     from kubernetes_asyncio.client import ApiClient
 
-_LONGEST_MESSAGE = 300
-
+REQUEST_SECONDS = 5.0
 _METHODS = {
     # With this kind of patch alone, null removes a key.
     "patch": ("PATCH", "application/merge-patch+json"),
     "create": ("POST", "application/json"),
 }
+_MEANINGS = {401: NotAllowed, 403: NotAllowed, 404: NotThere, 409: Conflict}
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,11 @@ class Request:
 
     @property
     def path(self) -> str:
-        """Where the things are."""
         space = f"/namespaces/{self.namespace}" if self.namespace else ""
         single = f"/{self.name}" if self.verb in ("get", "patch") else ""
         return f"/api/v1{space}/{self.resource}{single}"
 
     def __str__(self) -> str:
-        """Say it in words: get pods default/p1."""
         whole_name = f"{self.namespace}/{self.name}" if self.namespace else self.name
         return f"{self.verb} {self.resource} {whole_name}".rstrip()
 
@@ -108,18 +106,10 @@ async def receive(request: Request, response: "ClientResponse") -> AsyncIterator
 
 
 def refusal(request: Request, status: int, message: str) -> ClusterError:
-    """Return the error that a status means."""
-    text = f"can't {request}: {message[:_LONGEST_MESSAGE]} ({status})"
-    match status:
-        case 401 | 403:
-            rule = f"the role needs the verb {request.verb} for {request.resource}"
-            return NotAllowed(f"{text}; {rule}")
-        case 404:
-            return NotThere(text)
-        case 409:
-            return Conflict(text)
-        case _:
-            return Away(text)
+    text = f"can't {request}: {cut(message)} ({status})"
+    if status in (401, 403):
+        text += f"; the role needs the verb {request.verb} for {request.resource}"
+    return _MEANINGS.get(status, Away)(text)
 
 
 def _away(request: Request, error: Exception) -> Away:

@@ -7,7 +7,6 @@ from hami_mock.node.sizing import Node
 
 
 def changes(before: Node, after: Node) -> list[str]:
-    """Return a line for each card and each resource that differs."""
     return [*_cards(before, after), *_resources(before, after)]
 
 

@@ -3,9 +3,10 @@
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 from anyio.abc import TaskStatus
@@ -19,12 +20,23 @@ from hami_mock.node.state import NodeState
 from hami_mock.settings.differences import differences, refusals
 from hami_mock.settings.options import Takes
 from hami_mock.settings.settings import Settings, load
-from hami_mock.sources.source import Source
 
 _SETTLE_SECONDS = 0.2
 """A file is read when it has stayed the same for so long: somebody may still be writing it."""
 
-_log = logging.getLogger(__name__)
+
+class Source(Protocol):
+    """Who makes the cards of the node's state: the settings, or a real plugin's annotations."""
+
+    @property
+    def missing(self) -> Sequence[str]:
+        """Why there are no cards, or not all of them; empty if all is well."""
+
+    async def use(self, settings: Settings) -> list[str]:
+        """Take other settings; return what changed. Raises UsageError, and the old ones stay."""
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Follow whatever decides, until cancelled."""
 
 
 class Configuration:
@@ -57,8 +69,7 @@ class Configuration:
 
     async def _follow_files(self, files: Sequence[Path]) -> None:
         """Follow these files until the settings name others."""
-        paths = dict.fromkeys(file.parent for file in files)
-        folders = [FolderWatch(path, with_writes=True) for path in paths]
+        folders = [FolderWatch(path, with_writes=True) for path in {f.parent for f in files}]
 
         def has_changed() -> bool:
             return self._content() != self._seen
@@ -76,11 +87,8 @@ class Configuration:
 
     async def follow(self) -> None:
         """Read everything again. An error is kept, logged and counted; the old settings stay."""
-        try:
+        with suppress(UsageError):  # `reload` has told everybody
             await self.reload()
-        except UsageError:
-            # `reload` has told everybody.
-            _log.debug("the old configuration stays")
 
     async def reload(self) -> list[str]:
         """Read everything again and return what changed. Raises UsageError; the old one stays."""
@@ -92,8 +100,7 @@ class Configuration:
                 return await self._apply(self.overrides, {})
             except UsageError as error:
                 self.error = error.problems
-                told = "; ".join(error.problems)
-                self._state.events.add(Kind.CONFIGURATION_REJECTED, self._subject, told)
+                self._tell(Kind.CONFIGURATION_REJECTED, error.problems)
                 raise
 
     async def set_options(self, values: Mapping[str, str], *, reset: bool = False) -> list[str]:
@@ -106,7 +113,6 @@ class Configuration:
 
     @property
     def missing(self) -> Sequence[str]:
-        """Why there are no cards, or not all of them."""
         return self._source.missing
 
     def as_data(self) -> dict[str, Any]:
@@ -125,19 +131,17 @@ class Configuration:
         changed = list(differences(self.settings, settings))
         if problems := refusals(changed, new):
             raise UsageError(problems)
-        lines = await self._source.use(settings)
+        of_cards = await self._source.use(settings)
         at_once = [c.line for c in changed if c.takes_effect is Takes.AT_ONCE]
         waiting = [c.line for c in changed if c.takes_effect is Takes.AT_START]
-        lines = [*at_once, *lines, *waiting]
-        self.settings = settings
-        self.error = ()
+        lines = [*at_once, *of_cards, *waiting]
+        self.settings, self.error = settings, ()
         self._applied.send()
         self._state.ignored_xids = settings.ignored_xids
         logging.getLogger().setLevel(settings.log_level.upper())
         if lines:
             self.changed = time.time()
-            told = "; ".join(lines)
-            self._state.events.add(Kind.CONFIGURATION_CHANGED, self._subject, told)
+            self._tell(Kind.CONFIGURATION_CHANGED, lines)
         return lines
 
     async def _settle(self) -> None:
@@ -154,9 +158,8 @@ class Configuration:
     def _content(self) -> list[bytes | None]:
         return [_bytes(file) for file in self._files]
 
-    @property
-    def _subject(self) -> str:
-        return self.settings.config or "configuration"
+    def _tell(self, kind: Kind, lines: Sequence[str]) -> None:
+        self._state.events.add(kind, self.settings.config or "configuration", "; ".join(lines))
 
 
 def _bytes(file: Path) -> bytes | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 from anyio.abc import TaskStatus
 
-from hami_mock.cluster import api
+from hami_mock.cluster import kubernetes
 from hami_mock.errors import UsageError
 from hami_mock.kubelet.limits import Version
 from hami_mock.kubelet.pod_resources import PodResources
@@ -47,8 +47,8 @@ async def plan(settings: Settings, past: Past = _NO_PAST) -> tuple[Node, Version
     """
     version = settings.kubelet_version
     is_needed = any(vendor.memory_factor is None for vendor in settings.vendors)
-    if version is None and is_needed and api.is_configured():
-        version = await api.kubelet_version(settings.node_name)
+    if version is None and is_needed and kubernetes.is_configured():
+        version = await kubernetes.kubelet_version(settings.node_name)
     return configured_node(settings, version, past), version
 
 
@@ -71,18 +71,15 @@ async def first_node(settings: Settings) -> tuple[Node, Version | None]:
 class ConfiguredSource:
     """Makes the cards that the settings name."""
 
-    missing: Sequence[str] = ()
-    """The settings are complete, or they are refused."""
+    missing: Sequence[str] = ()  # the settings are complete, or they are refused
 
     def __init__(self, inventory: Inventory) -> None:
         self._inventory = inventory
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Do nothing: other settings are brought here."""
-        task_status.started()
+        task_status.started()  # and that is all: other settings are brought here
 
     async def use(self, settings: Settings) -> list[str]:
-        """Make the cards of other settings; return what changed. Raises UsageError."""
         node, _ = await plan(settings, await self._inventory.past())
         return self._inventory.change(node)
 
@@ -102,17 +99,14 @@ def _shares(settings: VendorSettings, cards: tuple[Card, ...]) -> Iterator[Share
             vendor=settings.vendor,
             cards=cards,
             amounts=tuple(_amount(settings, offer, card) for card in cards),
-            factor=_factor(settings, offer),
+            # None, which is auto, stays None.
+            factor=settings.memory_factor and settings.memory_factor * offer.memory_unit
+            if is_memory
+            else 1,
             if_many=factor if is_memory else f"lower --{key}-{option} or --{key}-cards",
             if_few=(f"lower {factor} or " if is_memory else "") + f"raise --{key}-{option}",
             hami=settings.hami if offer.role is Role.SLOTS else None,
         )
-
-
-def _factor(settings: VendorSettings, offer: Offer) -> int | None:
-    if offer.role is not Role.MEMORY:
-        return 1
-    return settings.memory_factor and settings.memory_factor * offer.memory_unit
 
 
 def _amount(settings: VendorSettings, offer: Offer, card: Card) -> int:

@@ -28,7 +28,6 @@ class HolderReader:
         self._took = 0.0
 
     async def refresh(self) -> None:
-        """Ask now."""
         started = anyio.current_time()
         self._holders.name(await self._pod_resources.holders())
         self._took = anyio.current_time() - started

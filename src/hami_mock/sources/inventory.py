@@ -48,9 +48,9 @@ class Inventory:
     async def past(self) -> Past:
         """Return what was offered until now, and what of it pods hold."""
         await self._holders.refresh()
-        held = self._state.holders.ids
         listed = _devices(self._state.node)
-        return Past(self._devices | listed, held, unlisted=self._devices.keys() - listed.keys())
+        unlisted = self._devices.keys() - listed.keys()
+        return Past(self._devices | listed, self._state.holders.ids, unlisted)
 
     def change(self, node: Node) -> list[str]:
         """Offer the devices of a node that was made with the past in mind; return what changed.
@@ -133,15 +133,14 @@ class Inventory:
             if state.node is not asked_for:
                 # What was retired in the meantime has its own time to settle.
                 continue
-            before = state.node.retired
-            if (held := state.holders.ids) is not None:
-                node = release(state.node, held)
-                if node.retired < before:
-                    told = f"{before - node.retired} retired devices, {node.retired} are still held"
-                    state.events.add(Kind.DEVICES_RELEASED, "", told)
-                    state.change(node)
-                    # After it: a number too many on record is free at the next start.
-                    self._try_to_record()
+            held = state.holders.ids
+            node = state.node if held is None else release(state.node, held)
+            if released := state.node.retired - node.retired:
+                told = f"{released} retired devices, {node.retired} are still held"
+                state.events.add(Kind.DEVICES_RELEASED, "", told)
+                state.change(node)
+                # After it: a number too many on record is free at the next start.
+                self._try_to_record()
             if state.node.retired:
                 await anyio.sleep(_AGAIN_SECONDS)
 

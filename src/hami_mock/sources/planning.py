@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from hami_mock.cluster import api
+from hami_mock.cluster.kubernetes import Kubernetes, is_configured
 from hami_mock.errors import NotThere, UsageError
 from hami_mock.kubelet.limits import Version
 from hami_mock.node.sizing import Node
@@ -30,20 +30,17 @@ async def plan(settings: Settings, document: Mapping[str, Any] | None = None) ->
     from hami_mock.sources.annotated.derive import derive, version_of
     from hami_mock.sources.annotated.source import device_config
 
-    if document is None:
-        document = await _ask(settings.node_name)
+    document = await _ask(settings.node_name) if document is None else document
     derived = derive(document, settings, config=device_config(settings))
     return Plan(derived.node, settings.kubelet_version or version_of(document), derived.reasons)
 
 
 async def _ask(node_name: str) -> Mapping[str, Any]:
-    if not api.is_configured():
+    if not is_configured():
         raise UsageError(
             "--source hami: the cards come from a real node, but no API server was found: "
             "set KUBECONFIG, or give the node with plan -f (kubectl get node NAME -o json)"
         )
-    from hami_mock.cluster.kubernetes import Kubernetes
-
     async with Kubernetes() as cluster:
         try:
             return await cluster.node(node_name)

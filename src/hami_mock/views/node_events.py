@@ -15,8 +15,7 @@ from hami_mock.node.state import NodeState
 if TYPE_CHECKING:
     from hami_mock.cluster.kubernetes import Kubernetes
 
-NAMESPACE = "default"
-"""Where Events of things without a namespace live."""
+NAMESPACE = "default"  # where Events of things without a namespace live
 _LONGEST_MESSAGE = 1024
 _log = logging.getLogger(__name__)
 
@@ -36,7 +35,6 @@ class NodeEvents:
         self._error: str | None = None
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Report until cancelled."""
         task_status.started()
         node, backoff = self._state.node.name, Backoff()
         while True:
@@ -57,7 +55,6 @@ class NodeEvents:
 
 
 def as_kubernetes(node_name: str, event: Event) -> dict[str, Any]:
-    """Return the Event object of an event."""
     when = datetime.fromtimestamp(event.time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     message = f"{event.subject}: {event.message}" if event.subject else event.message
     return {

@@ -12,10 +12,8 @@ from hami_mock.settings.vendor_settings import VendorSettings
 from hami_mock.sources.annotated.found import Found
 from hami_mock.sources.annotated.node_object import NodeObject
 from hami_mock.vendors import Role, Vendor, catalog
-from hami_mock.vendors.vendor import CountRule
 
-_SLOTS = 10
-"""Slots that a card is taken to have."""
+_SLOTS = 10  # that a card is taken to have
 
 
 def source(settings: VendorSettings) -> str:
@@ -35,27 +33,22 @@ def read(node: NodeObject, settings: VendorSettings, own: Collection[str], found
     allocatable = node.allocatable.get(counted)
     if rule is None or allocatable is None or counted in own:
         return
-    name = settings.names[rule.role].name
-    count, each = _amounts(rule, allocatable)
+    named, offer = settings.names[rule.role], settings.vendor.offer(rule.role)
+    assert offer is not None
+    total = max(allocatable, 0) // rule.divisor * rule.amount
+    # Each card has the same, so it must divide.
+    each = (math.gcd(total, _SLOTS) or 1) if rule.role is Role.SLOTS else rule.amount
+    count = total // each
+    left_out = f"{named.name}: left out: allocatable {counted}"
     if not count:
-        found.reasons.append(f"{name}: left out: allocatable {counted} is {allocatable}")
+        found.reasons.append(f"{left_out} is {allocatable}")
     elif count > MOST_CARDS * _SLOTS:
-        reason = f"{allocatable} is more than {MOST_CARDS} cards have"
-        found.reasons.append(f"{name}: left out: allocatable {counted} of {reason}")
+        found.reasons.append(f"{left_out} of {allocatable} is more than {MOST_CARDS} cards have")
     else:
         cards = _cards(node.name, settings.vendor, count, each if rule.role is Role.MEMORY else 0)
         found.cards += cards
-        offer = settings.vendor.offer(rule.role)
-        assert offer is not None
         factor = settings.memory_factor and settings.memory_factor * offer.memory_unit
-        found.add_share(settings.names[rule.role], offer, cards, (each,) * count, factor)
-
-
-def _amounts(rule: CountRule, allocatable: int) -> tuple[int, int]:
-    """Return how many cards there are, and how much each has: the same, so it must divide."""
-    total = max(allocatable, 0) // rule.divisor * rule.amount
-    each = (math.gcd(total, _SLOTS) or 1) if rule.role is Role.SLOTS else rule.amount
-    return total // each, each
+        found.add_share(named, offer, cards, (each,) * count, factor)
 
 
 def _cards(node_name: str, vendor: Vendor, count: int, memory: int) -> tuple[Card, ...]:

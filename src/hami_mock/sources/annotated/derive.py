@@ -1,8 +1,8 @@
 """A Node of Kubernetes → the node that we offer: the pure half of the companion."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Collection, Mapping, Set
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from hami_mock.kubelet.limits import Version, parse_version
 from hami_mock.node.sizing import Node, Past, size
@@ -11,12 +11,10 @@ from hami_mock.settings.settings import Settings
 from hami_mock.sources.annotated import counted
 from hami_mock.sources.annotated.annotations import AnnotatedVendor
 from hami_mock.sources.annotated.found import Found
-from hami_mock.sources.annotated.hami_names import HamiNames
 from hami_mock.sources.annotated.node_object import NodeObject, part, text
 
 
-@dataclass(frozen=True)
-class Before:
+class Before(NamedTuple):
     """What was there until now.
 
     - past: the devices that pods may hold
@@ -24,22 +22,21 @@ class Before:
     - registers: the annotations that cards were once read from
     """
 
-    past: Past = field(default_factory=Past)
+    past: Past = Past()
     offered: Collection[str] = ()
     registers: Collection[str] = ()
 
 
-@dataclass(frozen=True)
-class Derived:
+class Derived(NamedTuple):
     """What to offer, which cards are ill and who says so, and what is missing or malformed.
 
     `registers` are the annotations that cards were read from.
     """
 
     node: Node
-    ill: Mapping[str, str] = field(default_factory=dict, hash=False)
-    reasons: tuple[str, ...] = ()
-    registers: frozenset[str] = frozenset()
+    ill: Mapping[str, str]
+    reasons: tuple[str, ...]
+    registers: Set[str]
 
 
 _NOTHING = Before()
@@ -55,7 +52,7 @@ def derive(
     node = replace(NodeObject.read(document), name=settings.node_name)
     found = Found()
     for vendor in settings.vendors:
-        annotated = AnnotatedVendor(node, HamiNames(vendor, config))
+        annotated = AnnotatedVendor(node, vendor, config)
         annotated.read(found)
         if not annotated.chips:
             counted.read(node, vendor, before.offered, found)
@@ -69,13 +66,12 @@ def derive(
     unfit = [f"{name}: left out: {reason}" for name, reason in left_out]
     reasons = [*gone, *found.reasons, *unfit]
     if not found.cards and not reasons:
-        reasons = [_nothing(settings)]
-    return Derived(
-        Node(settings.node_name, tuple(found.cards), resources),
-        found.ill,
-        tuple(dict.fromkeys(reasons)),
-        frozenset(found.registers),
-    )
+        reasons = [
+            f"node {settings.node_name} has no annotation with cards from a HAMi plugin yet, and "
+            "no resource that cards could be derived from"
+        ]
+    derived = Node(settings.node_name, tuple(found.cards), resources)
+    return Derived(derived, found.ill, tuple(dict.fromkeys(reasons)), found.registers)
 
 
 def relevant(
@@ -86,28 +82,11 @@ def relevant(
     A node changes every few seconds, by its heartbeat and HAMi's handshakes.
     """
     node = NodeObject.read(document)
-    registers: set[str] = set()
-    counts: set[str] = set()
-    sources: set[str] = set()
+    decides: list[object] = [version_of(document)]
     for vendor in settings.vendors:
-        names = HamiNames(vendor, config)
-        registers |= {hami.node.register for hami in names.chips}
-        registers.add(vendor.vendor.hami.soft_slicing)
-        counts |= {names.count(hami) for hami in names.chips}
-        sources.add(counted.source(vendor))
-    return (
-        {name: value for name, value in node.annotations.items() if name in registers},
-        {name: node.capacity.get(name) for name in counts},
-        {name: node.allocatable.get(name) for name in sources},
-        version_of(document),
-    )
-
-
-def _nothing(settings: Settings) -> str:
-    return (
-        f"node {settings.node_name} has no annotation with cards from a HAMi plugin yet, and no "
-        "resource that cards could be derived from"
-    )
+        decides.append(node.allocatable.get(counted.source(vendor)))
+        decides += AnnotatedVendor(node, vendor, config).relevant
+    return decides
 
 
 def version_of(document: Mapping[str, Any]) -> Version | None:

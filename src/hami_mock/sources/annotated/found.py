@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from hami_mock.node.cards import Card
 from hami_mock.node.sizing import Share
 from hami_mock.settings.vendor_settings import Named
-from hami_mock.vendors.vendor import Offer, Role, Vendor
+from hami_mock.vendors.vendor import Offer, Role
 
 
 @dataclass
@@ -34,8 +34,14 @@ class Found:
 
         The factor is that of memory.
         """
-        vendor: Vendor = cards[0].vendor
+        vendor = cards[0].vendor
         is_memory = offer.role is Role.MEMORY
+        if_many = "the node claims more than anyone could register"
+        if is_memory:
+            if_many = (
+                f"--{vendor.prefix}-memory-factor; memoryFactor in HAMi's device configuration "
+                "must be the same"
+            )
         self.shares.append(
             Share(
                 name=named.name,
@@ -46,11 +52,6 @@ class Found:
                 amounts=amounts,
                 factor=factor if is_memory else 1,
                 pooled=True,
-                if_many=(
-                    f"--{vendor.prefix}-memory-factor; memoryFactor in HAMi's device configuration "
-                    "must be the same"
-                    if is_memory
-                    else "the node claims more than anyone could register"
-                ),
+                if_many=if_many,
             )
         )

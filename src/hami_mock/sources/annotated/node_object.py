@@ -42,13 +42,12 @@ class NodeObject:
 
 
 def part(document: object, key: str) -> Mapping[str, Any]:
-    """Return an object in another one; absent is empty."""
+    """Return an object in another one; absent, or of another type, is empty."""
     value = document.get(key) if isinstance(document, Mapping) else None
     return value if isinstance(value, Mapping) else {}
 
 
 def text(document: Mapping[str, Any], key: str) -> str:
-    """Return a string; absent is empty."""
     value = document.get(key)
     return value if isinstance(value, str) else ""
 

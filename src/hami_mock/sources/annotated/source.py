@@ -22,8 +22,8 @@ from hami_mock.sources.inventory import Inventory
 _SUBJECT = "node annotations"
 _log = logging.getLogger(__name__)
 
+# Yields the Node of that name as it is now, and again after each change.
 WatchNode = Callable[[str], AsyncGenerator[Mapping[str, Any], None]]
-"""Yields the Node of that name as it is now, and again after each change."""
 
 
 class AnnotatedSource:
@@ -47,7 +47,6 @@ class AnnotatedSource:
         self._faults: dict[str, Fault] = {}
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Follow the node until cancelled."""
         task_status.started()
         async with aclosing(self._watch_node(self._settings.node_name)) as nodes:
             async for document in nodes:
@@ -93,17 +92,17 @@ class AnnotatedSource:
     def _follow_health(self, derived: Derived) -> None:
         """Let faults of our own begin and end; those that others made are theirs."""
         here = {card.uuid for card in derived.node.cards}
-        ended = [fault for uuid, fault in self._faults.items() if uuid not in derived.ill]
+        kept = {uuid: fault for uuid, fault in self._faults.items() if uuid in derived.ill}
+        ended = [fault for uuid, fault in self._faults.items() if uuid not in kept]
         begun = {
             uuid: Fault(UNHEALTHY, frozenset({uuid}), reason)
             for uuid, reason in derived.ill.items()
-            if uuid in here and uuid not in self._faults
+            if uuid in here and uuid not in kept
         }
         if ended:
             self._state.end_faults(*ended)
         if begun:
             self._state.begin_faults(*begun.values())
-        kept = {uuid: fault for uuid, fault in self._faults.items() if uuid in derived.ill}
         self._faults = kept | begun
 
     def _tell_missing(self, reasons: tuple[str, ...]) -> None:
@@ -116,6 +115,5 @@ class AnnotatedSource:
 
 
 def device_config(settings: Settings) -> DeviceConfig | None:
-    """Return HAMi's own configuration, if it was given."""
     path = settings.device_config_file
     return device_config_layer.read(path).config if path else None

@@ -8,7 +8,7 @@ import anyio
 import pytest
 from aiohttp import web
 
-from hami_mock.cluster.api import is_configured, kubelet_version
+from hami_mock.cluster.kubernetes import is_configured, kubelet_version
 from hami_mock.kubelet.limits import Version
 
 Reply = Callable[[], web.Response]
@@ -111,7 +111,7 @@ def test_what_can_not_be_learnt_is_none_and_the_log_says_why(
     with caplog.at_level(logging.WARNING, logger="hami_mock"):
         version, _ = ask(kubeconfig_file, reply)
     assert version is None
-    (record,) = (r for r in caplog.records if r.name == "hami_mock.cluster.api")
+    (record,) = (r for r in caplog.records if r.name == "hami_mock.cluster.kubernetes")
     assert record.levelname == "WARNING"
     assert record.getMessage().startswith("can't find out the kubelet's version on node node-a: ")
     assert reason in record.getMessage()
