@@ -6,12 +6,12 @@ The formulas are those of HAMi's mock.
 import math
 from collections.abc import Collection
 
-from hami_mock.node.cards import Card, card_uuid
+from hami_mock.node.cards import CardGroup, make_cards
 from hami_mock.settings.kinds import MOST_CARDS
 from hami_mock.settings.vendor_settings import VendorSettings
 from hami_mock.sources.annotated.found import Found
 from hami_mock.sources.annotated.node_object import NodeObject
-from hami_mock.vendors import Role, Vendor, catalog
+from hami_mock.vendors import Role, catalog
 
 _SLOTS = 10  # that a card is taken to have
 
@@ -45,24 +45,11 @@ def read(node: NodeObject, settings: VendorSettings, own: Collection[str], found
     elif count > MOST_CARDS * _SLOTS:
         found.reasons.append(f"{left_out} of {allocatable} is more than {MOST_CARDS} cards have")
     else:
-        cards = _cards(node.name, settings.vendor, count, each if rule.role is Role.MEMORY else 0)
+        model = catalog.find(settings.vendor.maker, settings.vendor.model)
+        assert model is not None
+        memory = each if rule.role is Role.MEMORY else model.memory
+        group = CardGroup(model, memory, numa=(None,) * count)
+        cards = make_cards(node.name, settings.vendor, [group])
         found.cards += cards
         factor = settings.memory_factor and settings.memory_factor * offer.memory_unit
         found.add_share(named, offer, cards, (each,) * count, factor)
-
-
-def _cards(node_name: str, vendor: Vendor, count: int, memory: int) -> tuple[Card, ...]:
-    model = catalog.find(vendor.maker, vendor.model)
-    assert model is not None
-    return tuple(
-        Card(
-            vendor=vendor,
-            index=index,
-            uuid=card_uuid(node_name, vendor, index),
-            model=model,
-            memory=memory or model.memory,
-            numa=None,
-            link=None,
-        )
-        for index in range(count)
-    )
