@@ -3,7 +3,8 @@
 prometheus_client is imported at the first scrape: an agent that nobody scrapes doesn't pay for it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hami_mock import __version__
@@ -17,8 +18,11 @@ if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_Rows = Iterable[tuple[Sequence[str], float]]
+"""The values of a metric's labels, each with the metric's own."""
 
-_COUNTERS = {
+_CARD = ("card", "uuid", "model")
+_COUNTED = {
     "registrations": "Registrations that the kubelet accepted.",
     "registration_errors": "Registrations that failed.",
     "lists": "Device lists sent to the kubelet.",
@@ -27,129 +31,90 @@ _COUNTERS = {
     "allocation_errors": "Allocate calls refused.",
     "allocated_devices": "Devices handed out by Allocate.",
 }
+_METRICS = {
+    "info": ("gauge", "Always 1.", "version"),
+    "devices": ("gauge", "Devices by health.", "resource", "health"),
+    "watched": ("gauge", "1 if the kubelet watches the resource.", "resource"),
+    "configuration_error": (
+        "gauge",
+        "1 if the newest configuration has an error and an older one is in use.",
+    ),
+    "api_writes": ("counter", "Writes to the API server."),
+    "card_healthy": ("gauge", "1 if the kubelet may use the card.", *_CARD),
+    "card_degraded": ("gauge", "1 if the card is degraded, healthy or not.", *_CARD),
+    "events": ("counter", "Events by kind.", "kind"),
+    "xids": ("counter", "Xids by card.", "card", "uuid", "xid"),
+    "faults": ("gauge", "Current faults by effect.", "effect"),
+    **{name: ("counter", help_text, "resource") for name, help_text in _COUNTED.items()},
+}
 
 
+@dataclass(frozen=True)
 class NodeCollector:
     """Reads the node's state and the counters of its resources at each scrape."""
 
-    def __init__(
-        self,
-        state: NodeState,
-        plugins: Sequence[PluginLifecycle],
-        configuration: Configuration,
-        api_writes: Callable[[], int] | None = None,
-    ) -> None:
-        self._state = state
-        self._plugins = plugins
-        self._configuration = configuration
-        self._api_writes = api_writes
+    state: NodeState
+    plugins: Sequence[PluginLifecycle]
+    configuration: Configuration
+    api_writes: Callable[[], int] | None = None
 
     def collect(self) -> "Iterator[Metric]":
-        """Yield all metrics."""
-        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+        from prometheus_client.metrics_core import Metric
 
-        info = GaugeMetricFamily("hami_mock_info", "Always 1.", labels=["version"])
-        info.add_metric([__version__], 1)
-        yield info
-        yield self._devices()
-        watched = GaugeMetricFamily(
-            "hami_mock_watched", "1 if the kubelet watches the resource.", labels=["resource"]
-        )
-        for plugin in self._plugins:
-            watched.add_metric([plugin.resource.name], plugin.phase is Phase.WATCHED)
-        yield watched
-        wrong = GaugeMetricFamily(
-            "hami_mock_configuration_error",
-            "1 if the newest configuration has an error and an older one is in use.",
-        )
-        wrong.add_metric([], bool(self._configuration.error))
-        yield wrong
-        if self._api_writes is not None:
-            writes = CounterMetricFamily("hami_mock_api_writes", "Writes to the API server.")
-            writes.add_metric([], self._api_writes())
-            yield writes
-        yield from self._cards()
-        yield from self._events_and_faults()
-        yield from self._counters()
+        for name, rows in self._rows().items():
+            kind, help_text, *labels = _METRICS[name]
+            metric = Metric(f"hami_mock_{name}", help_text, kind)
+            sample = f"{metric.name}_total" if kind == "counter" else metric.name
+            for values, value in rows:
+                metric.add_sample(sample, dict(zip(labels, values, strict=True)), value)
+            yield metric
         yield self._allocation_seconds()
 
-    def _devices(self) -> "Metric":
-        from prometheus_client.core import GaugeMetricFamily
+    def _rows(self) -> dict[str, _Rows]:
+        state, plugins, writes = self.state, self.plugins, self.api_writes
+        cards = [((c.name, c.uuid, c.model.name), state.health(c)) for c in state.node.cards]
+        return {
+            "info": [((__version__,), 1)],
+            "devices": self._devices(),
+            "watched": [((p.resource.name,), p.phase is Phase.WATCHED) for p in plugins],
+            "configuration_error": [((), bool(self.configuration.error))],
+            **({"api_writes": [((), writes())]} if writes else {}),
+            "card_healthy": [(labels, health.is_usable) for labels, health in cards],
+            "card_degraded": [(labels, health.is_degraded) for labels, health in cards],
+            "events": [((kind,), count) for kind, count in state.events.counts.items()],
+            "xids": self._xids(),
+            "faults": [((k.name,), sum(f.kind is k for f in state.faults)) for k in fault_kinds()],
+            **{
+                name: [((p.resource.name,), getattr(p.counters, name)) for p in plugins]
+                for name in _COUNTED
+            },
+        }
 
-        family = GaugeMetricFamily(
-            "hami_mock_devices", "Devices by health.", labels=["resource", "health"]
-        )
-        for plugin in self._plugins:
-            for health, count in self._state.device_health(plugin.resource).items():
-                family.add_metric([plugin.resource.name, health], count)
-        return family
+    def _devices(self) -> _Rows:
+        for plugin in self.plugins:
+            for health, count in self.state.device_health(plugin.resource).items():
+                yield (plugin.resource.name, health), count
 
-    def _cards(self) -> "Iterator[Metric]":
-        from prometheus_client.core import GaugeMetricFamily
-
-        labels = ["card", "uuid", "model"]
-        healthy = GaugeMetricFamily(
-            "hami_mock_card_healthy", "1 if the kubelet may use the card.", labels=labels
-        )
-        degraded = GaugeMetricFamily(
-            "hami_mock_card_degraded", "1 if the card is degraded, healthy or not.", labels=labels
-        )
-        for card in self._state.node.cards:
-            values = [card.name, card.uuid, card.model.name]
-            health = self._state.health(card)
-            healthy.add_metric(values, health.is_usable)
-            degraded.add_metric(values, health.is_degraded)
-        yield healthy
-        yield degraded
-
-    def _events_and_faults(self) -> "Iterator[Metric]":
-        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-
-        events = CounterMetricFamily("hami_mock_events", "Events by kind.", labels=["kind"])
-        for kind, count in self._state.events.counts.items():
-            events.add_metric([kind], count)
-        yield events
-        xids = CounterMetricFamily(
-            "hami_mock_xids", "Xids by card.", labels=["card", "uuid", "xid"]
-        )
-        for (uuid, xid), count in self._state.xids.items():
-            card = self._state.cards.get(uuid)
-            xids.add_metric([card.name if card else "", uuid, str(xid)], count)
-        yield xids
-        faults = GaugeMetricFamily(
-            "hami_mock_faults", "Current faults by effect.", labels=["effect"]
-        )
-        for known in fault_kinds():
-            faults.add_metric([known.name], sum(f.kind is known for f in self._state.faults))
-        yield faults
-
-    def _counters(self) -> "Iterator[Metric]":
-        from prometheus_client.core import CounterMetricFamily
-
-        for name, help_text in _COUNTERS.items():
-            family = CounterMetricFamily(f"hami_mock_{name}", help_text, labels=["resource"])
-            for plugin in self._plugins:
-                family.add_metric([plugin.resource.name], getattr(plugin.counters, name))
-            yield family
+    def _xids(self) -> _Rows:
+        for (uuid, xid), count in self.state.xids.items():
+            card = self.state.cards.get(uuid)
+            yield (card.name if card else "", uuid, str(xid)), count
 
     def _allocation_seconds(self) -> "Metric":
         from prometheus_client.core import HistogramMetricFamily
 
-        family = HistogramMetricFamily(
-            "hami_mock_allocation_seconds", "Time to answer Allocate.", labels=["resource"]
-        )
-        for plugin in self._plugins:
+        name, help_text = "hami_mock_allocation_seconds", "Time to answer Allocate."
+        family = HistogramMetricFamily(name, help_text, labels=["resource"])
+        for plugin in self.plugins:
             histogram = plugin.counters.allocation_seconds
-            bounds = [str(bound) for bound in BUCKETS]
-            buckets = [*zip(bounds, histogram.counts, strict=True), ("+Inf", histogram.number)]
+            counts = zip(map(str, BUCKETS), histogram.counts, strict=True)
+            buckets = [*counts, ("+Inf", histogram.number)]
             family.add_metric([plugin.resource.name], buckets, histogram.total)
         return family
 
 
 def render(collector: NodeCollector) -> bytes:
     """Return the metrics in Prometheus' text format."""
-    from prometheus_client import CollectorRegistry, generate_latest
+    from prometheus_client import generate_latest
 
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(collector)
-    return generate_latest(registry)
+    return generate_latest(collector)

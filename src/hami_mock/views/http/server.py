@@ -10,6 +10,7 @@ import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 
 import anyio
@@ -40,14 +41,11 @@ async def serve_http(address: str, routes: Routes) -> AsyncIterator[str]:
     """
     host, _, port = address.rpartition(":")
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await _answer(reader, writer, routes)
-
     try:
         listener = _listen(host.strip("[]"), int(port))
     except (OSError, OverflowError) as error:
         raise StartError(f"--http-listen: can't listen on {address!r}: {error}") from error
-    server = await asyncio.start_server(answer, sock=listener)
+    server = await asyncio.start_server(partial(_answer, routes), sock=listener)
     bound = listener.getsockname()
     try:
         yield f"{bound[0]}:{bound[1]}"
@@ -72,7 +70,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 async def _answer(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, routes: Routes
+    routes: Routes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
     try:
         with anyio.fail_after(_REQUEST_SECONDS):

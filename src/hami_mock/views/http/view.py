@@ -35,7 +35,7 @@ class HttpView:
             await anyio.sleep_forever()
 
     def status(self) -> dict[str, Any]:
-        """Return the address, with the port that was found if any would do."""
+        # With the port that was found if any would do.
         return {"address": self._address}
 
 
@@ -45,7 +45,6 @@ def agent_routes(
     configuration: Configuration,
     api_writes: Callable[[], int] | None = None,
 ) -> Routes:
-    """Return the paths that an agent answers."""
     collector = NodeCollector(state, plugins, configuration, api_writes)
     return {
         "/healthz": lambda: Answer(b"ok\n"),
@@ -60,12 +59,8 @@ def readiness(plugins: Sequence[PluginLifecycle], configuration: Configuration) 
     A new configuration with an error doesn't count: the old one still serves. The body has it. What
     a companion lacks does: there is nothing old that it could go on with.
     """
-    missing = configuration.missing
-    ready = not missing and all(plugin.phase is Phase.WATCHED for plugin in plugins)
-    resources = {
-        plugin.resource.name: {"phase": plugin.phase, "reason": plugin.reason} for plugin in plugins
-    }
+    ready = not configuration.missing and all(p.phase is Phase.WATCHED for p in plugins)
+    resources = {p.resource.name: {"phase": p.phase, "reason": p.reason} for p in plugins}
     told = {"ready": ready, "resources": resources, "configuration": configuration.as_data()}
-    body = json.dumps(told, indent=2) + "\n"
     status = HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE
-    return Answer(body.encode(), status, "application/json")
+    return Answer(f"{json.dumps(told, indent=2)}\n".encode(), status, "application/json")
