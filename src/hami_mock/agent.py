@@ -3,8 +3,8 @@
 import logging
 import signal
 from collections.abc import Iterator, Mapping
-from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any, Protocol
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import anyio
 from anyio.abc import TaskStatus
@@ -24,13 +24,10 @@ from hami_mock.sources.holders import HolderReader
 from hami_mock.sources.inventory import Inventory
 from hami_mock.views.deviceplugin.directory import SocketDirectory
 from hami_mock.views.deviceplugin.plugins import Plugins
-from hami_mock.views.http.server import Routes
 from hami_mock.views.http.view import HttpView, agent_routes
-from hami_mock.views.view import View
 
 if TYPE_CHECKING:
     from hami_mock.cluster.kubernetes import Kubernetes
-    from hami_mock.faults.scenario import Scenario
     from hami_mock.views.hami.allocator import Allocator
 
 _log = logging.getLogger(__name__)
@@ -41,6 +38,16 @@ class Part(Protocol):
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Run until cancelled; it may end before if there is nothing to do."""
+
+
+@runtime_checkable
+class View(Part, Protocol):
+    """Shows the state, and each change of it, to somebody: the kubelet, the API server, people."""
+
+    name: str
+    """What `ctl status -o json` calls it."""
+
+    def status(self) -> Mapping[str, Any]: ...
 
 
 class Agent:
@@ -54,19 +61,28 @@ class Agent:
         kubernetes: "Kubernetes | None" = None,
         directory: SocketDirectory | None = None,
     ) -> None:
-        """Make an agent; `kubernetes` if the settings need the cluster."""
         self.settings = settings
         self.state = NodeState(node, ignored_xids=settings.ignored_xids)
         self.directory = directory or SocketDirectory(settings.socket_dir)
         self.holders = HolderReader(self.state, PodResources(settings.pod_resources_socket))
         self.inventory = Inventory(settings, self.state, self.holders, self.directory)
-        self.source = self._make_source(kubernetes)
+        self.source: Source = ConfiguredSource(self.inventory)
+        if settings.is_companion and kubernetes is not None:
+            from hami_mock.sources.annotated.source import AnnotatedSource
+
+            watch = kubernetes.watch_node
+            self.source = AnnotatedSource(settings, self.state, self.inventory, watch)
         self.configuration = Configuration(settings, flags or {}, self.state, self.source)
+        self.reload = self.configuration.reload
         self.stage = Stage(self.state)
+        self.stop_scenario = self.stage.stop
         self.views: list[View] = []
-        """Those that run."""
         self._kubernetes = kubernetes
-        self._allocator = self._make_allocator()
+        self._allocator: Allocator | None = None
+        if kubernetes is not None and settings.hami:
+            from hami_mock.views.hami import allocator
+
+            self._allocator = allocator.Allocator(self.state, kubernetes)
         self._plugins = Plugins(self.state, self.directory, self._allocator)
         self.plugins = self._plugins.all
 
@@ -76,9 +92,11 @@ class Agent:
         Each is loaded when those before it run: registrations are on their way first, and what
         isn't needed costs nothing.
         """
-        settings = self.settings
+        settings, kubernetes = self.settings, self._kubernetes
         if settings.http_listen:
-            yield HttpView(settings.http_listen, self._routes())
+            writes = (lambda: kubernetes.writes) if kubernetes else None
+            routes = agent_routes(self.state, self.plugins, self.configuration, writes)
+            yield HttpView(settings.http_listen, routes)
         yield self.inventory
         yield self._plugins
         yield self.directory
@@ -90,20 +108,15 @@ class Agent:
             yield ControlServer(settings.control_socket, self)
         yield self.holders
         yield self.source
-        if self._kubernetes is not None:
-            yield from self._cluster_parts(self._kubernetes)
-
-    def _cluster_parts(self, kubernetes: "Kubernetes") -> Iterator[Part]:
-        settings, state = self.settings, self.state
-        if settings.kubernetes_events:
+        if kubernetes is not None and settings.kubernetes_events:
             from hami_mock.views.node_events import NodeEvents
 
-            yield NodeEvents(kubernetes, state)
-        if self._allocator is not None:
+            yield NodeEvents(kubernetes, self.state)
+        if kubernetes is not None and self._allocator is not None:
             from hami_mock.views.hami.registrar import Registrar
 
             yield self._allocator
-            yield Registrar(state, kubernetes, keep=settings.hami_keep_annotations)
+            yield Registrar(self.state, kubernetes, keep=settings.hami_keep_annotations)
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Run until cancelled.
@@ -124,38 +137,16 @@ class Agent:
         finally:
             self.directory.release()
 
-    def _make_source(self, kubernetes: "Kubernetes | None") -> Source:
-        if not self.settings.is_companion or kubernetes is None:
-            return ConfiguredSource(self.inventory)
-        from hami_mock.sources.annotated.source import AnnotatedSource
-
-        return AnnotatedSource(self.settings, self.state, self.inventory, kubernetes.watch_node)
-
-    def _make_allocator(self) -> "Allocator | None":
-        if self._kubernetes is None or not self.settings.hami:
-            return None
-        from hami_mock.views.hami.allocator import Allocator
-
-        return Allocator(self.state, self._kubernetes)
-
-    def _routes(self) -> Routes:
-        kubernetes = self._kubernetes
-        writes = (lambda: kubernetes.writes) if kubernetes else None
-        return agent_routes(self.state, self.plugins, self.configuration, writes)
-
     @property
     def node(self) -> Node:
-        """What the node carries and offers now."""
         return self.state.node
 
     async def status(self) -> dict[str, Any]:
-        """Return all that is known of the node now."""
         from hami_mock.control.status import status
 
         await self.holders.refresh()
-        known = status(self.state, self.plugins)
         return {
-            **known,
+            **status(self.state, self.plugins),
             "configuration": self.configuration.as_data(),
             "scenario": self.stage.status,
             "views": {view.name: view.status() for view in self.views},
@@ -165,78 +156,53 @@ class Agent:
         """Set options over all else; return what changed. Raises UsageError."""
         return await self.configuration.set_options(values, reset=reset)
 
-    async def reload(self) -> list[str]:
-        """Read the configuration again; return what changed. Raises UsageError."""
-        return await self.configuration.reload()
-
     async def play(self, text: str, name: str, seed: int | None) -> dict[str, Any]:
         """Play a scenario in place of one that plays. Raises UsageError if it is wrong."""
         from hami_mock.faults import scenario_reader
 
         return await self.stage.play(scenario_reader.parse(text, name), seed)
 
-    async def stop_scenario(self) -> dict[str, Any]:
-        """Stop the scenario that plays. Raises UsageError if none plays."""
-        return await self.stage.stop()
-
 
 async def run(settings: Settings, flags: Mapping[str, str]) -> None:
     """Run the agent until SIGTERM or SIGINT; at SIGHUP it reads its configuration again."""
-    scenario = _scenario(settings)
+    scenario = None
+    if settings.scenario:
+        from hami_mock.faults import scenario_reader
+
+        scenario = scenario_reader.read(settings.scenario)
     # Before anything is written there.
     directory = SocketDirectory(settings.socket_dir)
     directory.claim()
-    node, version = await _first_node(settings)
+    # A companion's cards come from the node at the API server.
+    node, version = Node(settings.node_name, (), ()), settings.kubelet_version
+    if not settings.is_companion:
+        node, version = await first_node(settings)
     _announce(settings, node, version)
-    async with AsyncExitStack() as stack:
-        kubernetes = None
-        if settings.needs_cluster:
-            from hami_mock.cluster.kubernetes import Kubernetes
+    kubernetes = None
+    if settings.needs_cluster:
+        from hami_mock.cluster.kubernetes import Kubernetes
 
-            kubernetes = await stack.enter_async_context(Kubernetes())
-        await _run_until_signal(Agent(settings, node, flags, kubernetes, directory), scenario)
-
-
-async def _run_until_signal(agent: Agent, scenario: "Scenario | None") -> None:
-    with received(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
-        async with anyio.create_task_group() as tasks:
-            await tasks.start(agent.run)
-            if scenario is not None:
-                await agent.stage.play(scenario, agent.settings.seed)
-            async for number in signals:
-                name = signal.Signals(number).name
-                if number != signal.SIGHUP:
-                    _log.info("%s: stopping", name)
-                    break
-                _log.info("%s: reading the configuration again", name)
-                await agent.configuration.follow()
-            tasks.cancel_scope.cancel()
-
-
-def _scenario(settings: Settings) -> "Scenario | None":
-    if not settings.scenario:
-        return None
-    from hami_mock.faults import scenario_reader
-
-    return scenario_reader.read(settings.scenario)
-
-
-async def _first_node(settings: Settings) -> tuple[Node, Version | None]:
-    if settings.is_companion:
-        # The node at the API server will say.
-        return Node(settings.node_name, (), ()), settings.kubelet_version
-    return await first_node(settings)
+        kubernetes = Kubernetes()
+    async with kubernetes or nullcontext():
+        agent = Agent(settings, node, flags, kubernetes, directory)
+        with received(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+            async with anyio.create_task_group() as tasks:
+                await tasks.start(agent.run)
+                if scenario is not None:
+                    await agent.stage.play(scenario, agent.settings.seed)
+                async for number in signals:
+                    if number != signal.SIGHUP:
+                        _log.info("%s: stopping", signal.Signals(number).name)
+                        break
+                    _log.info("SIGHUP: reading the configuration again")
+                    await agent.configuration.follow()
+                tasks.cancel_scope.cancel()
 
 
 def _announce(settings: Settings, node: Node, version: Version | None) -> None:
-    _log.info(
-        "hami-mock %s on node %s: %d cards, %d resources, sockets in %s",
-        __version__,
-        node.name,
-        len(node.cards),
-        len(node.resources),
-        settings.socket_dir,
-    )
+    carries = f"{len(node.cards)} cards, {len(node.resources)} resources"
+    where = f"sockets in {settings.socket_dir}"
+    _log.info("hami-mock %s on node %s: %s, %s", __version__, node.name, carries, where)
     if settings.is_companion:
         _log.info("companion of a real plugin: the cards are read from the node")
     elif not node.resources:

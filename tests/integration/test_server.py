@@ -12,11 +12,12 @@ from grpclib.exceptions import StreamTerminatedError
 from grpclib.server import Server
 
 from hami_mock.kubelet._proto.v1beta1 import DevicePluginStub, Empty
+from hami_mock.kubelet.rpc import Codec
 from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import load
 from hami_mock.sources.configured import configured_node
 from hami_mock.views.deviceplugin.counters import ResourceCounters
-from hami_mock.views.deviceplugin.server import PluginCodec, serve
+from hami_mock.views.deviceplugin.server import serve
 from hami_mock.views.deviceplugin.service import DevicePluginService
 
 
@@ -84,7 +85,7 @@ async def test_a_stream_ends_cleanly_when_the_server_stops(socket_folder: Path) 
 
         async def watch() -> None:
             nonlocal received
-            async with Channel(path=str(path), codec=PluginCodec()) as channel:
+            async with Channel(path=str(path), codec=Codec()) as channel:
                 async for _ in DevicePluginStub(channel).list_and_watch(Empty()):
                     received += 1
 

@@ -29,10 +29,8 @@ class Backoff:
     _last: float = 0.0
 
     def next(self) -> float:
-        """Return the delay before the next try."""
         self._last = min(self._last * 2 or self.first, self.longest)
         return self._last * self.random.uniform(0.5, 1.0)
 
     def reset(self) -> None:
-        """Begin with the first delay again."""
         self._last = 0.0

@@ -34,7 +34,6 @@ class FolderLock:
         self._folder = folder
 
     def release(self) -> None:
-        """Let others have the folder."""
         if self._folder is not None:
             os.close(self._folder)
             self._folder = None

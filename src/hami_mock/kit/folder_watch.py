@@ -4,7 +4,6 @@ Linux tells of changes (inotify); a slow check beside it catches what inotify ca
 folder that isn't there yet or that was replaced as a whole.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,9 +30,10 @@ class FolderWatch:
         self.path = path
         self._with_writes = with_writes
         self._changes = Broadcast()
+        self.wait_until = self._changes.wait_until
+        """Wait until a condition holds; it is checked whenever the folder changed."""
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Watch the folder until cancelled."""
         task_status.started()
         # Here, so that registrations are on their way before it is loaded.
         from asyncinotify import Inotify, Mask
@@ -52,12 +52,7 @@ class FolderWatch:
                 await anyio.sleep(_CHECK_SECONDS_WITHOUT_FOLDER)
                 self._changes.send()
 
-    async def wait_until(self, condition: Callable[[], bool]) -> None:
-        """Wait until a condition on the folder holds; it is checked whenever the folder changed."""
-        await self._changes.wait_until(condition)
-
     async def _follow(self, inotify: "Inotify") -> None:
-        """Tell of changes until the folder itself is gone."""
         watched = identity(self.path)
         while watched is not None and identity(self.path) == watched:
             with anyio.move_on_after(_CHECK_SECONDS):

@@ -20,5 +20,4 @@ class Holder:
 
     @property
     def ids(self) -> set[str]:
-        """The IDs of all of its devices."""
         return {device_id for ids in self.devices.values() for device_id in ids}

@@ -33,7 +33,6 @@ def parse_version(text: str) -> Version:
 
 
 def fits(list_size: int) -> bool:
-    """Tell whether the kubelet accepts a list of that many bytes."""
     return list_size <= MESSAGE_LIMIT
 
 

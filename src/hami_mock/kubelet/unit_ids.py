@@ -1,11 +1,9 @@
 """Short device IDs for units (a MiB of memory, a percent of compute), by arithmetic.
 
-A list may carry 262,144 units, and each byte of an ID counts (`wire`). So a unit's ID is its number
-written in base 89, three characters for as long as they last and then four. The first character is
-drawn from `heads`, a set that belongs to one resource alone: no two resources can share an ID.
-
-Most first characters belong to the two largest resources. The many small ones have IDs that begin
-with `LEAD`, and heads of their own behind it: one character more.
+Each byte of an ID counts (`wire`). So it is the unit's number written in base 89, three characters
+for as long as they last and then four. The first one is drawn from `heads`, a set that belongs to
+one resource alone: no two resources can share an ID. Most heads belong to the two largest
+resources; the many small ones have IDs that begin with `LEAD`, and heads of their own behind it.
 
 Nothing is stored per unit: an ID is computed from its number, a number from its ID, and the IDs of
 a whole range come out as columns of characters, at the speed of memory copies.
@@ -42,39 +40,33 @@ class UnitIds:
         self._lead = LEAD if heads.startswith(LEAD) else ""
         self._heads = heads.removeprefix(LEAD).encode("ascii")
         self._head_digits = {chr(head): digit for digit, head in enumerate(self._heads)}
-        self._offsets = {
-            width: sum(self._count(shorter) for shorter in WIDTHS if shorter < width)
-            for width in WIDTHS
-        }
-
-    @property
-    def capacity(self) -> int:
-        """How many IDs there are."""
-        return sum(self._count(width) for width in WIDTHS)
+        self.capacity = 0
+        self._numbers: dict[int, range] = {}
+        """Width → the numbers whose IDs are so wide."""
+        for width in WIDTHS:
+            end = self.capacity + int(len(self._heads) * BASE ** (width - 1))
+            self._numbers[width] = range(self.capacity, end)
+            self.capacity = end
 
     def encode(self, number: int) -> str:
         """Return the ID of a number. Raises IndexError beyond `capacity`."""
-        for width in WIDTHS:
-            count = self._count(width)
-            if number < count:
-                tail = []
-                for _ in range(width - 1):
-                    number, digit = divmod(number, BASE)
-                    tail.append(ALPHABET[digit])
-                return self._lead + bytes([self._heads[number], *reversed(tail)]).decode("ascii")
-            number -= count
-        raise IndexError("no such unit")
+        width = next((width for width, own in self._numbers.items() if number in own), None)
+        if width is None:
+            raise IndexError("no such unit")
+        number -= self._numbers[width].start
+        tail = []
+        for _ in range(width - 1):
+            number, digit = divmod(number, BASE)
+            tail.append(ALPHABET[digit])
+        return self._lead + bytes([self._heads[number], *reversed(tail)]).decode("ascii")
 
     def decode(self, device_id: str) -> int | None:
         """Return the number of an ID, or None if it is none of this resource's."""
-        if self._lead:
-            if not device_id.startswith(self._lead):
-                return None
-            device_id = device_id.removeprefix(self._lead)
-        offset = self._offsets.get(len(device_id))
-        if offset is None:
+        if not device_id.startswith(self._lead):
             return None
+        device_id = device_id.removeprefix(self._lead)
         try:
+            offset = self._numbers[len(device_id)].start
             number = self._head_digits[device_id[0]]
             for character in device_id[1:]:
                 number = number * BASE + _DIGITS[character]
@@ -86,22 +78,14 @@ class UnitIds:
         """Yield the IDs of numbers, one block for each width in use."""
         for width, own in self._by_width(numbers):
             lead = [self._lead.encode("ascii") * sum(map(len, own))] if self._lead else []
-            yield (
-                *lead,
-                *(
-                    b"".join(
-                        _column(self._heads if place == 0 else ALPHABET, width - 1 - place, run)
-                        for run in own
-                    )
-                    for place in range(width)
-                ),
-            )
+            places = enumerate([*[ALPHABET] * (width - 1), self._heads])
+            columns = [b"".join(_column(symbols, at, run) for run in own) for at, symbols in places]
+            yield (*lead, *reversed(columns))
 
     def lengths(self, numbers: Numbers) -> Iterator[tuple[int, int]]:
         """Yield (length, how many) for the same numbers as `columns`.
 
-        Those beyond `capacity` would take one character more: nobody can list so many, but who asks
-        shall hear how large the list would be.
+        Those beyond `capacity`, which nobody can list, would take one character more.
         """
         beyond = sum(map(len, numbers))
         for width, own in self._by_width(numbers):
@@ -113,22 +97,18 @@ class UnitIds:
 
     def _by_width(self, numbers: Numbers) -> Iterator[tuple[int, list[range]]]:
         """Yield each width in use with its numbers, counted from the first of that width."""
-        for width in WIDTHS:
-            offset, end = self._offsets[width], self._offsets[width] + self._count(width)
+        for width, span in self._numbers.items():
+            offset = span.start
             own = [
-                range(max(run.start, offset) - offset, min(run.stop, end) - offset)
+                range(max(run.start, offset) - offset, min(run.stop, span.stop) - offset)
                 for run in numbers
-                if run.start < end and run.stop > offset
+                if run.start < span.stop and run.stop > offset
             ]
             if own:
                 yield width, own
 
-    def _count(self, width: int) -> int:
-        return int(len(self._heads) * BASE ** (width - 1))
-
 
 def _column(symbols: bytes, power: int, run: range) -> bytes:
-    """Return one place's characters of the numbers of a run."""
     step = BASE**power
     if len(run) < _SHORT:
         return bytes([symbols[number // step % len(symbols)] for number in run])

@@ -1,10 +1,8 @@
 """The device-plugin messages that get large, written and read as bytes.
 
 A list of 262,144 devices is 4 MiB, just what the kubelet accepts; as message objects it would take
-seconds. Here it is written as columns into a ready template, in a few milliseconds, so nothing need
-be kept or patched: every list is built from scratch. What is small goes through betterproto2.
-
-Pure: neither asyncio nor gRPC.
+seconds. Here it is written as columns into a ready template, in milliseconds, so every list is
+built from scratch. What is small goes through betterproto2. Pure.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -45,43 +43,34 @@ def devices(columns: Columns, health: bytes) -> bytearray:
 
 
 def device_size(id_length: int, health: bytes, numa: int | None = None) -> int:
-    """Return the length of `device` for an ID of that length."""
     return len(device("?" * id_length, health, numa))
 
 
 def read_devices(payload: bytes) -> Iterator[tuple[str, str]]:
     """Yield (ID, health) of each device in a ListAndWatchResponse."""
-    for number, record in _fields(payload):
-        if number == 1:
-            fields = dict(_fields(record))
-            yield fields.get(1, b"").decode(), fields.get(2, b"").decode()
+    for record in _values(payload, 1):
+        fields = dict(_fields(record))
+        yield fields.get(1, b"").decode(), fields.get(2, b"").decode()
 
 
 def allocate_request(containers: Iterable[Iterable[str]]) -> bytes:
-    """Return an AllocateRequest for the device IDs of each container."""
-    return b"".join(
-        _field(1, b"".join(_field(1, device_id.encode()) for device_id in device_ids))
-        for device_ids in containers
-    )
+    return b"".join(_field(1, _texts(1, device_ids)) for device_ids in containers)
 
 
 def read_allocate_request(payload: bytes) -> list[list[str]]:
-    """Return the device IDs of each container request in an AllocateRequest."""
-    return [_read_ids(container) for number, container in _fields(payload) if number == 1]
+    return [_read_ids(container) for container in _values(payload, 1)]
 
 
 def pod_resources(pods: Mapping[str, Mapping[str, Iterable[str]]]) -> bytes:
     """Return a ListPodResourcesResponse: pods of one container, their resources and device IDs."""
-
-    def devices(resource: str, ids: Iterable[str]) -> bytes:
-        return _field(1, resource.encode()) + b"".join(_field(2, each.encode()) for each in ids)
-
-    def pod(name: str, held: Mapping[str, Iterable[str]]) -> bytes:
-        inside = b"".join(_field(2, devices(*each)) for each in held.items())
-        container = _field(1, b"main") + inside
-        return _field(1, name.encode()) + _field(2, b"default") + _field(3, container)
-
-    return b"".join(_field(1, pod(*each)) for each in pods.items())
+    payload = b""
+    for name, held in pods.items():
+        devices = (
+            _field(2, _texts(1, [resource]) + _texts(2, held[resource])) for resource in held
+        )
+        container = _texts(1, ["main"]) + b"".join(devices)
+        payload += _field(1, _texts(1, [name]) + _texts(2, ["default"]) + _field(3, container))
+    return payload
 
 
 def read_pod_resources(payload: bytes) -> Iterator[tuple[str, str, str, dict[str, list[str]]]]:
@@ -89,19 +78,13 @@ def read_pod_resources(payload: bytes) -> Iterator[tuple[str, str, str, dict[str
 
     The kubelet writes one record for each device, a quarter of a million on a full node.
     """
-    for number, pod in _fields(payload):
-        if number != 1:
-            continue
-        containers = [value for field, value in _fields(pod) if field == 3]
-        texts = {field: value.decode() for field, value in _fields(pod) if field in (1, 2)}
-        for container in containers:
-            names = [value.decode() for field, value in _fields(container) if field == 1]
-            records = (value for field, value in _fields(container) if field == 2)
-            yield texts.get(2, ""), texts.get(1, ""), "".join(names[-1:]), _held(records)
+    for pod in _values(payload, 1):
+        namespace, name = _text(pod, 2), _text(pod, 1)
+        for container in _values(pod, 3):
+            yield namespace, name, _text(container, 1), _held(_values(container, 2))
 
 
 def _held(records: Iterable[bytes]) -> dict[str, list[str]]:
-    """Return the device IDs of ContainerDevices records, by resource."""
     devices: dict[str, list[str]] = {}
     ids: list[str] = []
     head: bytes | None = None
@@ -132,12 +115,11 @@ def _only_id(record: bytes, head: bytes) -> str | None:
 
 
 def _read_ids(container: bytes) -> list[str]:
-    """Return the strings of field 1."""
     if _is_evenly_spaced(container):
         # A pod may hold 80,000 units: IDs of one length are cut out at even distances.
         text, step = container.decode("ascii"), 2 + container[1]
         return [text[start + 2 : start + step] for start in range(0, len(text), step)]
-    return [value.decode() for number, value in _fields(container) if number == 1]
+    return [value.decode() for value in _values(container, 1)]
 
 
 def _is_evenly_spaced(container: bytes) -> bool:
@@ -153,6 +135,10 @@ def _field(number: int, value: bytes) -> bytes:
     return _varint(number << 3 | _BYTES) + _varint(len(value)) + value
 
 
+def _texts(number: int, texts: Iterable[str]) -> bytes:
+    return b"".join(_field(number, text.encode()) for text in texts)
+
+
 @lru_cache(maxsize=256)
 def _varint(value: int) -> bytes:
     out = bytearray()
@@ -161,6 +147,15 @@ def _varint(value: int) -> bytes:
         value >>= 7
     out.append(value)
     return bytes(out)
+
+
+def _values(data: bytes, field: int) -> Iterator[bytes]:
+    return (value for number, value in _fields(data) if number == field)
+
+
+def _text(data: bytes, field: int) -> str:
+    *_, last = b"", *_values(data, field)
+    return last.decode()
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:

@@ -26,7 +26,6 @@ from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import load
 from hami_mock.sources.configured import configured_node
 from hami_mock.views.deviceplugin.counters import ResourceCounters
-from hami_mock.views.deviceplugin.server import EncodedList
 from hami_mock.views.deviceplugin.service import DevicePluginService
 from tests.unit.builders import NODE
 
@@ -111,8 +110,8 @@ class FakeStream:
     async def recv_message(self) -> None:
         return
 
-    async def send_message(self, message: EncodedList) -> None:
-        self.lists.append(message.payload)
+    async def send_message(self, message: bytes) -> None:
+        self.lists.append(message)
 
 
 @dataclass

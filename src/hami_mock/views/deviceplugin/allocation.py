@@ -2,18 +2,23 @@
 
 import logging
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
+import anyio
 import anyio.lowlevel
+from grpclib.const import Status
 from grpclib.exceptions import GRPCError
 
+from hami_mock.errors import DeviceError, NotAssigned, UnhealthyDevice
+from hami_mock.kit.text import cut
 from hami_mock.node.cards import Card
 from hami_mock.node.fault import Call
+from hami_mock.node.fault_kinds import SLOW
 from hami_mock.node.resources import Resource
 from hami_mock.node.state import NodeState
 from hami_mock.views.deviceplugin.counters import ResourceCounters
-from hami_mock.views.deviceplugin.refusal import apply_call_faults, as_grpc_errors
 
 _AT_ONCE = 8192
 """A pod may take 80,000 units; the event loop gets a turn after each so many."""
@@ -55,10 +60,10 @@ class Allocation:
         name, count = self._resource.name, sum(map(len, requests))
         try:
             cards = await self._check(requests)
-            answers = await self._assign(requests) if self._assigner else self._name(cards)
+            answers = await self._answer(requests, cards)
         except GRPCError as error:
             counters.allocation_errors += 1
-            reason = _short(error.message or error.status.name)
+            reason = cut(error.message or error.status.name, _LONGEST)
             _log.warning("Allocate %s: %d devices: refused: %s", name, count, reason)
             raise
         for device_ids in requests:
@@ -71,7 +76,6 @@ class Allocation:
         return answers
 
     async def _check(self, requests: Requests) -> list[Sequence[Card]]:
-        """Return the cards that the kubelet has chosen for each container."""
         try:
             await apply_call_faults(self._state, self._resource.name, Call.ALLOCATE)
             with as_grpc_errors():
@@ -90,13 +94,13 @@ class Allocation:
             await anyio.lowlevel.checkpoint()
         return sorted(cards, key=lambda card: card.index)
 
-    async def _assign(self, requests: Requests) -> list[Variables]:
-        assert self._assigner is not None
-        with as_grpc_errors():
-            return [*await self._assigner.assign(self._resource, requests)]
-
-    def _name(self, cards: Iterable[Collection[Card]]) -> list[Variables]:
-        """Return slots as the names of their cards; there is nothing to say of units."""
+    async def _answer(
+        self, requests: Requests, cards: Iterable[Collection[Card]]
+    ) -> list[Variables]:
+        if self._assigner is not None:
+            with as_grpc_errors():
+                return [*await self._assigner.assign(self._resource, requests)]
+        # Slots are the names of their cards; there is nothing to say of units.
         names = self._resource.vendor.visible_devices if self._resource.has_slots else ()
         return [dict.fromkeys(names, ",".join(card.visible_as for card in of)) for of in cards]
 
@@ -105,8 +109,26 @@ class Allocation:
         names = [] if self._assigner else [*dict.fromkeys(c.name for of in cards for c in of)]
         where = f" on {', '.join(names)}" if names else ""
         told = (" ".join(f"{key}={value}" for key, value in one.items()) for one in answers)
-        return _short(where) + _short(": " + ("; ".join(filter(None, told)) or "no variables"))
+        answer = "; ".join(filter(None, told)) or "no variables"
+        return f"{cut(where, _LONGEST)}: {cut(answer, _LONGEST)}"
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+@contextmanager
+def as_grpc_errors() -> Iterator[None]:
+    """Raise GRPCError in place of DeviceError."""
+    try:
+        yield
+    except (UnhealthyDevice, NotAssigned) as error:
+        raise GRPCError(Status.FAILED_PRECONDITION, str(error)) from error
+    except DeviceError as error:
+        raise GRPCError(Status.INVALID_ARGUMENT, str(error)) from error
+
+
+async def apply_call_faults(state: NodeState, resource_name: str, call: Call) -> None:
+    """Be as late as the faults of that call say. Raises GRPCError if one says that it fails."""
+    for fault in state.faults_of(resource_name, call):
+        if fault.seconds:
+            with anyio.move_on_after(fault.seconds):
+                await state.wait_until(lambda fault=fault: fault not in state.faults)  # type: ignore[misc]
+        if fault.kind is not SLOW and fault in state.faults:
+            raise GRPCError(Status.UNAVAILABLE, f"{resource_name}: {fault.text}")

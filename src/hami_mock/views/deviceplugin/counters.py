@@ -1,5 +1,6 @@
 """Plain counters. They cost nothing until somebody asks; `metrics` turns them into text."""
 
+from bisect import bisect_left
 from dataclasses import dataclass, field
 
 BUCKETS = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0)
@@ -14,12 +15,10 @@ class Histogram:
     total: float = 0.0
 
     def observe(self, value: float) -> None:
-        """Count one observation."""
         self.number += 1
         self.total += value
-        for index, bound in enumerate(BUCKETS):
-            if value <= bound:
-                self.counts[index] += 1
+        for index in range(bisect_left(BUCKETS, value), len(BUCKETS)):
+            self.counts[index] += 1
 
 
 @dataclass

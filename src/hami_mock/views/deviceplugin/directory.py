@@ -18,15 +18,12 @@ class SocketDirectory(FolderWatch):
 
     def __init__(self, path: str) -> None:
         super().__init__(Path(path))
+        self.kubelet_socket = self.path / KUBELET_SOCKET
         self._lock = FolderLock(self.path)
+        self.release = self._lock.release
         self._own: set[str] = set()
         self._looked: object = None
         self._stranger: str | None = None
-
-    @property
-    def kubelet_socket(self) -> Path:
-        """Where the kubelet takes registrations."""
-        return self.path / KUBELET_SOCKET
 
     def claim(self) -> None:
         """Keep other agents out, until `release`; a folder that isn't there yet is claimed later.
@@ -37,7 +34,7 @@ class SocketDirectory(FolderWatch):
         try:
             self._lock.acquire()
         except FileNotFoundError:
-            self._lock.release()
+            self.release()
         except BlockingIOError as error:
             owner = self._lock.owner()
             raise self._taken(f"process {owner}" if owner else "") from error
@@ -52,10 +49,6 @@ class SocketDirectory(FolderWatch):
             ) from error
         if stranger := self.stranger():
             raise self._taken(stranger)
-
-    def release(self) -> None:
-        """Let other agents in."""
-        self._lock.release()
 
     def _taken(self, by: str) -> StartError:
         return StartError(
@@ -104,5 +97,5 @@ def _is_listening(path: Path) -> bool:
         except (ConnectionRefusedError, FileNotFoundError):
             return False
         except BlockingIOError:
-            return True
+            pass
     return True

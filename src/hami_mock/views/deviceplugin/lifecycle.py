@@ -8,13 +8,12 @@ from pathlib import Path
 
 import anyio
 from anyio.abc import TaskStatus
-from grpclib.client import Channel
-from grpclib.exceptions import GRPCError, StreamTerminatedError
 
-from hami_mock.errors import HamiMockError, KubeletAbsent, Refused
+from hami_mock.errors import HamiMockError, Refused
 from hami_mock.kit.concurrency import Backoff, first_of
 from hami_mock.kit.folder_watch import Identity, identity
-from hami_mock.kubelet._proto.v1beta1 import RegisterRequest, RegistrationStub
+from hami_mock.kubelet._proto.v1beta1 import RegisterRequest
+from hami_mock.kubelet.rpc import call
 from hami_mock.node.fault import FaultKind
 from hami_mock.node.fault_kinds import DOWN, REFUSED
 from hami_mock.node.resources import Resource
@@ -58,7 +57,6 @@ class PluginLifecycle:
         resource: Resource,
         state: NodeState,
         directory: SocketDirectory,
-        backoff: Backoff | None = None,
         assigner: Assigner | None = None,
     ) -> None:
         self._at_first = resource
@@ -68,40 +66,39 @@ class PluginLifecycle:
         self.reason = "not tried yet"
         self._state = state
         self._directory = directory
-        self._backoff = backoff or Backoff()
+        self._backoff = Backoff()
         self._assigner = assigner
+        self._stop = anyio.Event()
+        self.stop = self._stop.set
+        self.ended = anyio.Event()
 
     @property
     def resource(self) -> Resource:
-        """The resource as it is now."""
         return self._state.current(self._at_first)
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Keep the resource registered until cancelled."""
+        """Keep the resource registered until `stop`."""
         task_status.started()
         try:
-            while True:
-                await self._while_down()
-                kubelet = await self._find_kubelet()
-                try:
-                    ended = await self._serve_and_register(kubelet)
-                except (HamiMockError, OSError) as error:
-                    self._set(Phase.FAILED, str(error))
-                    self.counters.registration_errors += 1
-                    await self._pause(kubelet)
-                else:
-                    self._set(Phase.WAITING, ended)
+            await first_of(self._stop.wait, self._keep_registered)
         finally:
             self.phase = Phase.STOPPED
+            self.ended.set()
 
-    async def _while_down(self) -> None:
-        """Wait for as long as the resource is down on command."""
-        if self._has(DOWN):
-            self._set(Phase.WAITING, "down on command")
-            await self._state.wait_until(lambda: not self._has(DOWN))
+    async def _keep_registered(self) -> None:
+        while True:
+            if self._has(DOWN):
+                self._set(Phase.WAITING, "down on command")
+                await self._state.wait_until(lambda: not self._has(DOWN))
+            kubelet = await self._find_kubelet()
+            try:
+                self._set(Phase.WAITING, await self._serve_and_register(kubelet))
+            except (HamiMockError, OSError) as error:
+                self._set(Phase.FAILED, str(error))
+                self.counters.registration_errors += 1
+                await self._pause(kubelet)
 
     async def _find_kubelet(self) -> Identity:
-        """Wait for the kubelet's socket."""
         socket = self._directory.kubelet_socket
         while (found := identity(socket)) is None:
             is_there = socket.parent.is_dir()
@@ -141,22 +138,17 @@ class PluginLifecycle:
         service = DevicePluginService(self.resource, self._state, self.counters, self._assigner)
         # A fresh name each time: the kubelet may still hold a connection to the last one.
         with self._directory.own_socket(socket_name(self.resource.name)) as path:
-            return await self._serve_and_register_at(path, service, kubelet)
-
-    async def _serve_and_register_at(
-        self, path: Path, service: DevicePluginService, kubelet: Identity
-    ) -> str:
-        async with serve(service, path, service.end_streams):
-            await register(self._directory.kubelet_socket, path.name, self.resource.name)
-            self.counters.registrations += 1
-            self._set(Phase.REGISTERED, "the kubelet hasn't opened the list yet")
-            with anyio.move_on_after(_WATCH_SECONDS):
-                await service.watched.wait()
-            if not service.watched.is_set():
-                raise Refused(f"the kubelet didn't open the list within {_WATCH_SECONDS:.0f} s")
-            since = anyio.current_time()
-            self._set(Phase.WATCHED, "")
-            over = await self._until_over(kubelet, path, service)
+            async with serve(service, path, service.end_streams):
+                await register(self._directory.kubelet_socket, path.name, self.resource.name)
+                self.counters.registrations += 1
+                self._set(Phase.REGISTERED, "the kubelet hasn't opened the list yet")
+                with anyio.move_on_after(_WATCH_SECONDS):
+                    await service.watched.wait()
+                if not service.watched.is_set():
+                    raise Refused(f"the kubelet didn't open the list within {_WATCH_SECONDS:.0f} s")
+                since = anyio.current_time()
+                self._set(Phase.WATCHED, "")
+                over = await self._until_over(kubelet, path, service)
         self._directory.claim()
         if over is not _LIST_ENDED or anyio.current_time() - since > _STEADY_SECONDS:
             self._backoff.reset()
@@ -192,22 +184,8 @@ class PluginLifecycle:
 
 
 async def register(kubelet_socket: Path, endpoint: str, resource_name: str) -> None:
-    """Register with the kubelet.
-
-    Raises KubeletAbsent if nobody listens, Refused with the kubelet's own words if it says no.
-    """
     request = RegisterRequest(version=API_VERSION, endpoint=endpoint, resource_name=resource_name)
-    channel = Channel(path=str(kubelet_socket))
-    try:
-        await RegistrationStub(channel).register(request, timeout=_REGISTER_SECONDS)
-    except GRPCError as error:
-        raise Refused(f"the kubelet refused: {error.message or error.status.name}") from error
-    except TimeoutError as error:
-        raise Refused(f"no answer from the kubelet in {_REGISTER_SECONDS:.0f} s") from error
-    except (OSError, StreamTerminatedError) as error:
-        raise KubeletAbsent(f"no kubelet listens at {kubelet_socket}") from error
-    finally:
-        channel.close()
+    await call(kubelet_socket, "/v1beta1.Registration/Register", request, _REGISTER_SECONDS)
 
 
 def socket_name(resource_name: str) -> str:

@@ -23,16 +23,13 @@ class Plugins:
         self._state = state
         self._directory = directory
         self._assigner = assigner
-        self._scopes: dict[PluginLifecycle, anyio.CancelScope] = {}
-        self._ended: dict[PluginLifecycle, anyio.Event] = {}
         self.all = [self._make(resource) for resource in state.node.resources]
         """The plugins in the order of the resources; always the same list."""
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Follow the state until cancelled."""
         async with anyio.create_task_group() as tasks:
             for plugin in self.all:
-                await tasks.start(self._run, plugin)
+                await tasks.start(plugin.run)
             task_status.started()
             while True:
                 change = self._state.changes.next()
@@ -40,7 +37,6 @@ class Plugins:
                 await change.wait()
 
     def status(self) -> dict[str, Any]:
-        """Return how many resources there are, and how many of them the kubelet watches."""
         watched = sum(plugin.phase is Phase.WATCHED for plugin in self.all)
         return {"resources": len(self.all), "watched": watched}
 
@@ -49,25 +45,16 @@ class Plugins:
         offers = {resource.name: resource.offer for resource in resources}
         gone = [p for p in self.all if offers.get(p.resource.name) != p.offer]
         for plugin in gone:
-            self._scopes[plugin].cancel()
+            plugin.stop()
         for plugin in gone:
             # Before another one registers the same name: the end of an old list takes the new one
             # along.
-            await self._ended.pop(plugin).wait()
-            del self._scopes[plugin]
+            await plugin.ended.wait()
         known = {plugin.resource.name: plugin for plugin in self.all if plugin not in gone}
         self.all[:] = [known.get(r.name) or self._make(r) for r in resources]
         for plugin in self.all:
-            if plugin not in self._scopes:
-                await tasks.start(self._run, plugin)
-
-    async def _run(
-        self, plugin: PluginLifecycle, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
-    ) -> None:
-        self._ended[plugin] = ended = anyio.Event()
-        with anyio.CancelScope() as self._scopes[plugin]:
-            await plugin.run(task_status=task_status)
-        ended.set()
+            if plugin.resource.name not in known:
+                await tasks.start(plugin.run)
 
     def _make(self, resource: Resource) -> PluginLifecycle:
         return PluginLifecycle(resource, self._state, self._directory, assigner=self._assigner)

@@ -4,7 +4,7 @@ Slots of one container come from different cards for as long as there are any, f
 each other first. The answer depends on the sets asked about alone, not on their order.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
 
 from hami_mock.errors import DeviceError
@@ -65,13 +65,8 @@ def _in_order(free: dict[Card, list[str]], used: Collection[Card], wanted: int) 
 
 def _best_link(cards: Collection[Card], wanted: int) -> set[str | None]:
     """Return the set of linked cards to start with: the smallest that is enough, or the largest."""
-    members: dict[str, int] = defaultdict(int)
-    for card in cards:
-        if card.link is not None:
-            members[card.link] += 1
+    members = Counter(card.link for card in cards if card.link is not None)
     if not members or wanted == 1:
         return set()
-    enough = [link for link, count in members.items() if count >= wanted]
-    if enough:
-        return {min(enough, key=lambda link: (members[link], link))}
-    return {max(members, key=lambda link: (members[link], link))}
+    ranked = sorted(members, key=lambda link: (members[link], link))
+    return {next((link for link in ranked if members[link] >= wanted), ranked[-1])}

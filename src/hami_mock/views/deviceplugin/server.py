@@ -1,8 +1,7 @@
 """A gRPC server on a unix socket that can be stopped for good.
 
-grpclib's Server.close() cancels handlers but leaves connections open, so the kubelet's stream would
-hang until the process ends. The subclass here remembers its connections. When grpclib closes them
-itself, tests/integration/test_server.py fails.
+grpclib's Server.close() cancels handlers but leaves connections open: the kubelet's stream would
+hang until the process ends. When grpclib has mended that, tests/integration/test_server.py fails.
 """
 
 import asyncio
@@ -10,57 +9,20 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
-from grpclib.encoding.proto import ProtoCodec
 from grpclib.protocol import H2Protocol
 from grpclib.server import Server
 
-from hami_mock.kubelet._proto.v1beta1 import (
-    AllocateRequest,
-    ContainerAllocateRequest,
-    ListAndWatchResponse,
-)
-from hami_mock.kubelet.wire import allocate_request, read_allocate_request
+from hami_mock.kit.broadcast import Broadcast
+from hami_mock.kubelet.rpc import Codec
 
 if TYPE_CHECKING:
     from grpclib._typing import IServable
 
 _GRACE_SECONDS = 0.5
 """What a call in flight gets to end by itself when the server stops."""
-
-
-class EncodedList(ListAndWatchResponse):
-    """A ListAndWatchResponse whose bytes are ready."""
-
-    def __init__(self, payload: bytes) -> None:
-        super().__init__()
-        self.payload = payload
-
-
-class PluginCodec(ProtoCodec):
-    """Leaves lists as bytes, and takes large requests past betterproto2's machinery."""
-
-    def encode(self, message: Any, message_type: Any) -> bytes:
-        """Return the message's bytes."""
-        if isinstance(message, EncodedList):
-            return message.payload
-        if isinstance(message, AllocateRequest):
-            return allocate_request(request.device_ids for request in message.container_requests)
-        return super().encode(message, message_type)
-
-    def decode(self, data: bytes, message_type: Any) -> Any:
-        """Return the message that the bytes are."""
-        if message_type is ListAndWatchResponse:
-            return EncodedList(data)
-        if message_type is AllocateRequest:
-            return AllocateRequest(
-                container_requests=[
-                    ContainerAllocateRequest(device_ids=ids) for ids in read_allocate_request(data)
-                ]
-            )
-        return super().decode(data, message_type)
 
 
 class _Connection(H2Protocol):
@@ -85,10 +47,10 @@ class _StoppableServer(Server):
     """A Server that knows its connections and its calls in flight."""
 
     def __init__(self, handler: "IServable") -> None:
-        super().__init__([handler], codec=PluginCodec())
+        super().__init__([handler], codec=Codec())
         self.stopping = False
         self._connections: set[_Connection] = set()
-        self._lost = asyncio.Event()
+        self._lost = Broadcast()
 
     def _protocol_factory(self) -> H2Protocol:
         plain = super()._protocol_factory()
@@ -99,7 +61,7 @@ class _StoppableServer(Server):
 
     def forget(self, connection: _Connection) -> None:
         self._connections.discard(connection)
-        self._lost.set()
+        self._lost.send()
 
     async def calls_done(self, timeout: float) -> None:
         calls = [task for handler in self._handlers for task in handler._tasks.values()]
@@ -113,9 +75,7 @@ class _StoppableServer(Server):
                 # Not close(): that waits for a reader that may never read.
                 connection.own_transport.abort()
         with anyio.move_on_after(timeout):
-            while self._connections:
-                self._lost.clear()
-                await self._lost.wait()
+            await self._lost.wait_until(lambda: not self._connections)
 
 
 @asynccontextmanager

@@ -7,36 +7,26 @@ from grpclib.const import Cardinality, Handler, Status
 from grpclib.exceptions import GRPCError
 
 from hami_mock.kit.concurrency import first_of
-from hami_mock.kubelet._proto.v1beta1 import (
-    AllocateRequest,
-    AllocateResponse,
-    ContainerAllocateResponse,
-    ContainerPreferredAllocationResponse,
-    DevicePluginBase,
-    DevicePluginOptions,
-    Empty,
-    ListAndWatchResponse,
-    PreferredAllocationRequest,
-    PreferredAllocationResponse,
-    PreStartContainerRequest,
-    PreStartContainerResponse,
-)
+from hami_mock.kubelet._proto import v1beta1 as api
 from hami_mock.node.fault import Call
 from hami_mock.node.resources import Resource
 from hami_mock.node.state import NodeState
-from hami_mock.views.deviceplugin.allocation import Allocation, Assigner
+from hami_mock.views.deviceplugin.allocation import (
+    Allocation,
+    Assigner,
+    apply_call_faults,
+    as_grpc_errors,
+)
 from hami_mock.views.deviceplugin.counters import ResourceCounters
 from hami_mock.views.deviceplugin.preference import prefer
-from hami_mock.views.deviceplugin.refusal import apply_call_faults, as_grpc_errors
-from hami_mock.views.deviceplugin.server import EncodedList
 
 if TYPE_CHECKING:
     from grpclib.server import Stream
 
-_LIST_AND_WATCH = "/v1beta1.DevicePlugin/ListAndWatch"
+LIST_AND_WATCH = "/v1beta1.DevicePlugin/ListAndWatch"
 
 
-class DevicePluginService(DevicePluginBase):
+class DevicePluginService(api.DevicePluginBase):
     """One resource's device plugin, for the length of one registration."""
 
     def __init__(
@@ -52,6 +42,7 @@ class DevicePluginService(DevicePluginBase):
         self._assigner = assigner
         self._streams = 0
         self._ending = anyio.Event()
+        self.end_streams = self._ending.set
         self.watched = anyio.Event()
         """Set when a stream has got its first list."""
         self.abandoned = anyio.Event()
@@ -63,60 +54,47 @@ class DevicePluginService(DevicePluginBase):
     def _resource(self) -> Resource:
         return self._state.current(self._at_first)
 
-    def end_streams(self) -> None:
-        """Let all streams end."""
-        self._ending.set()
-
-    async def get_device_plugin_options(self, message: Empty) -> DevicePluginOptions:
-        """Say which of the optional calls the kubelet should make.
-
-        Preferences are for slots alone: the request carries every free ID, and a preference among
-        a quarter of a million equal units is worth nothing. PreStartContainer is there to be slow
-        or to fail on command; slots are enough for that.
-        """
+    async def get_device_plugin_options(self, message: api.Empty) -> api.DevicePluginOptions:
+        # Preferences are for slots alone: the request carries every free ID, and a preference among
+        # a quarter of a million equal units is worth nothing. PreStartContainer is there to be slow
+        # or to fail on command; slots are enough for that.
         has_slots = self._resource.has_slots
-        return DevicePluginOptions(
+        return api.DevicePluginOptions(
             pre_start_required=has_slots, get_preferred_allocation_available=has_slots
         )
 
     async def get_preferred_allocation(
-        self, message: PreferredAllocationRequest
-    ) -> PreferredAllocationResponse:
-        """Choose slots for each container."""
-        if not self._resource.has_slots:
-            raise GRPCError(Status.UNIMPLEMENTED, f"{self._resource.name}: any unit is as good")
+        self, message: api.PreferredAllocationRequest
+    ) -> api.PreferredAllocationResponse:
+        resource = self._resource
+        if not resource.has_slots:
+            raise GRPCError(Status.UNIMPLEMENTED, f"{resource.name}: any unit is as good")
         with as_grpc_errors():
-            return PreferredAllocationResponse(
-                container_responses=[
-                    ContainerPreferredAllocationResponse(
-                        device_ids=prefer(
-                            self._resource,
-                            request.available_device_ids,
-                            request.must_include_device_ids,
-                            request.allocation_size,
-                        )
-                    )
-                    for request in message.container_requests
-                ]
-            )
+            chosen = [
+                prefer(
+                    resource, r.available_device_ids, r.must_include_device_ids, r.allocation_size
+                )
+                for r in message.container_requests
+            ]
+        answers = [api.ContainerPreferredAllocationResponse(device_ids=ids) for ids in chosen]
+        return api.PreferredAllocationResponse(container_responses=answers)
 
-    async def allocate(self, message: AllocateRequest) -> AllocateResponse:
-        """Answer each container request: slots with the cards' names, units with nothing."""
+    async def allocate(self, message: api.AllocateRequest) -> api.AllocateResponse:
         allocation = Allocation(self._resource, self._state, self._assigner)
         requests = [request.device_ids for request in message.container_requests]
         answers = await allocation.run(requests, self._counters)
-        return AllocateResponse(
-            container_responses=[ContainerAllocateResponse(envs=dict(each)) for each in answers]
+        return api.AllocateResponse(
+            container_responses=[api.ContainerAllocateResponse(envs=dict(each)) for each in answers]
         )
 
     async def pre_start_container(
-        self, message: PreStartContainerRequest
-    ) -> PreStartContainerResponse:
+        self, message: api.PreStartContainerRequest
+    ) -> api.PreStartContainerResponse:
         """Check the devices; there is nothing to prepare."""
         await apply_call_faults(self._state, self._at_first.name, Call.PRESTART)
         with as_grpc_errors():
             self._resource.cards_of(message.device_ids, self._state.unhealthy | self._state.lost)
-        return PreStartContainerResponse()
+        return api.PreStartContainerResponse()
 
     def __mapping__(self) -> dict[str, Handler]:
         """Map the calls, ListAndWatch to our own handler.
@@ -124,22 +102,19 @@ class DevicePluginService(DevicePluginBase):
         The generated one drives an async generator, whose `finally` doesn't run in time when the
         kubelet goes away in the middle of a send.
         """
-        return super().__mapping__() | {
-            _LIST_AND_WATCH: Handler(
-                self._list_and_watch, Cardinality.UNARY_STREAM, Empty, ListAndWatchResponse
-            )
-        }
+        kinds = (Cardinality.UNARY_STREAM, api.Empty, bytes)
+        return super().__mapping__() | {LIST_AND_WATCH: Handler(self._list_and_watch, *kinds)}
 
-    async def _list_and_watch(self, stream: "Stream[Empty, ListAndWatchResponse]") -> None:
+    async def _list_and_watch(self, stream: "Stream[api.Empty, bytes]") -> None:
         """Send the list now, and again whenever it has changed."""
         await stream.recv_message()
         self._streams += 1
-        drops = self._drops
+        drops = self._state.drops[self._at_first.name]
         try:
             sent: object = None
             while not self._ending.is_set():
                 change = self._state.changes.next()
-                if self._drops != drops:
+                if self._state.drops[self._at_first.name] != drops:
                     self.dropped = True
                     raise GRPCError(Status.UNAVAILABLE, "the list was dropped on command")
                 resource = self._resource
@@ -148,22 +123,14 @@ class DevicePluginService(DevicePluginBase):
                 shown = (resource.devices.key, unhealthy, lost)
                 # A resource that is gone has nothing more to say: its plugin is about to end.
                 if shown != sent and self._state.offers(self._at_first):
-                    await self._send_list(stream, resource.encode_list(unhealthy, lost))
+                    payload = resource.encode_list(unhealthy, lost)
+                    await stream.send_message(payload)
                     sent = shown
+                    self._counters.lists += 1
+                    self._counters.list_bytes += len(payload)
+                    self.watched.set()
                 await first_of(change.wait, self._ending.wait)
         finally:
             self._streams -= 1
             if not self._streams:
                 self.abandoned.set()
-
-    async def _send_list(
-        self, stream: "Stream[Empty, ListAndWatchResponse]", payload: bytes
-    ) -> None:
-        await stream.send_message(EncodedList(payload))
-        self._counters.lists += 1
-        self._counters.list_bytes += len(payload)
-        self.watched.set()
-
-    @property
-    def _drops(self) -> int:
-        return self._state.drops[self._at_first.name]
