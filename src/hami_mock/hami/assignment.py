@@ -55,7 +55,6 @@ class Assignment:
         return cls(tuple(_read_segment(each, f"container {i}") for i, each in enumerate(segments)))
 
     def encode(self) -> str:
-        """Return the annotation's value."""
         return "".join(
             "".join(f"{each.id},{each.type},{each.memory},{each.cores}:" for each in devices) + ";"
             for devices in self.containers
@@ -63,7 +62,6 @@ class Assignment:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is left to take."""
         return not any(self.containers)
 
     def pop(self) -> tuple[tuple[AssignedDevice, ...], Self]:
@@ -93,7 +91,7 @@ def ascend_templates(text: str) -> dict[str, str]:
     A card that is given whole, or sliced by HAMi's library, has none. Raises Malformed.
     """
     rows = [Fields(row, f"device {i}") for i, row in enumerate(json_list(text))]
-    return {row.text("UUID"): name for row in rows if (name := row.text("temp"))}
+    return {row.get("UUID", str): name for row in rows if (name := row.get("temp", str))}
 
 
 def _read_segment(segment: str, place: str) -> tuple[AssignedDevice, ...]:

@@ -56,32 +56,25 @@ class Section(Fields):
     is_null_absent: bool = True
 
     def text(self, key: str, *, needed: bool = False) -> str:
-        """Return a text, which may have to be there."""
         return self.need(key, _FILLED, "") if needed else self.get(key, _TEXT, "")
 
     def whole(self, key: str, default: int = 0, *, least: int = 0) -> int:
-        """Return a whole number."""
         return self.get(key, _whole(least), default)
 
     def scaling(self, key: str, default: float) -> float:
-        """Return a number that something is multiplied with."""
         return self.get(key, _SCALING, default)
 
     def flag(self, key: str) -> bool:
-        """Return a truth value."""
         return self.get(key, _FLAG, False)
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """Return the texts of a list."""
         row = self.row(key)
         return tuple(row.text(place, needed=True) for place in row.values)
 
     def wholes(self, key: str) -> tuple[int, ...]:
-        """Return the whole numbers of a list."""
         row = self.row(key)
         return tuple(row.whole(place) for place in row.values)
 
     def tables(self, key: str) -> list[list["Section"]]:
-        """Return the mappings of each list of a list."""
         row = self.row(key)
         return [row.sections(place) for place in row.values]

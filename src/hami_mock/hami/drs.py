@@ -7,6 +7,7 @@ slices and 20 GiB. Cards have no IDs; the scheduler makes them from the node's n
 import json
 import re
 from collections.abc import Iterable
+from typing import Any
 
 from hami_mock.hami.errors import Malformed
 from hami_mock.hami.go_values import INT32, Fields, json_value, refusal, whole
@@ -38,16 +39,15 @@ def _profiles(slices: int, gib: int) -> list[str]:
 
 
 def decode(text: str, node_name: str) -> tuple[RegisteredDevice, ...]:
-    """Return the cards of an annotation's value. Raises Malformed."""
     fields = Fields(json_value(text), "the value")
-    profiles = {name: _size(name) for name in fields.mapping("profiles")}
+    profiles = {name: _size(name) for name in fields.get("profiles", dict)}
     slices = max((size for size, _ in profiles.values()), default=0)
     if slices <= 0:
         raise Malformed("profiles: there must be one such as 3g.20gb")
     memory = max(gib for _, gib in profiles.values()) or slices
     return tuple(
-        _device(Fields(element, place), position, node_name, memory * 1024)
-        for position, (element, place) in enumerate(fields.elements("devices"))
+        _device(Fields(row, f"the value: devices[{i}]"), i, node_name, memory * 1024)
+        for i, row in enumerate(fields.get("devices", list))
     )
 
 
@@ -57,9 +57,9 @@ def _size(name: str) -> tuple[int, int]:
 
 
 def _device(fields: Fields, position: int, node_name: str, memory: int) -> RegisteredDevice:
-    told = fields.text("index")
+    told = fields.get("index", str)
     index = int(told) if told.isascii() and told.isdecimal() else position
-    capacity = fields.anything("capacity")
+    capacity: Any = fields.values.get("capacity")
     if isinstance(capacity, str):
         capacity = whole(capacity.strip(), f"{fields.place}: capacity", INT32)
     if type(capacity) not in (int, float) or not 0 < int(capacity) < INT32.stop:

@@ -1,14 +1,18 @@
 """Values the way Go reads them: HAMi is written in Go, and what it takes and refuses counts.
 
 Into a struct, Go's JSON takes keys in any case, null and absent for the zero value, and 1.0 for no
-whole number. Python differs in all three.
+whole number. Python differs in all three. All of these raise Malformed for what Go refuses.
 """
 
 import json
 import re
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, overload
 
 from hami_mock.hami.errors import Malformed
+
+_T = TypeVar("_T")
 
 INT32 = range(-(2**31), 2**31)
 UINT32 = range(2**32)
@@ -20,11 +24,11 @@ _BOOLEANS = {
     **dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True),
     **dict.fromkeys(("0", "f", "F", "FALSE", "false", "False"), False),
 }
+_TYPES = {str: "a string", bool: "true or false", dict: "an object", list: "a list"}
 _LONGEST_SHOWN = 80
 
 
 def whole(text: str, place: str, among: range) -> int:
-    """Return the number that a text is. Raises Malformed."""
     # The length, because Python refuses to convert thousands of digits, with another error.
     if len(text) <= 40 and _WHOLE.fullmatch(text) and (number := int(text)) in among:
         return number
@@ -32,14 +36,12 @@ def whole(text: str, place: str, among: range) -> int:
 
 
 def boolean(text: str, place: str) -> bool:
-    """Return whether a text says true. Raises Malformed."""
     if text not in _BOOLEANS:
         raise refusal(place, text, "true or false")
     return _BOOLEANS[text]
 
 
 def json_value(text: str) -> Any:
-    """Return what JSON says. Raises Malformed."""
     try:
         return json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
@@ -47,13 +49,7 @@ def json_value(text: str) -> Any:
 
 
 def json_list(text: str) -> list[Any]:
-    """Return the elements of a JSON list. Raises Malformed."""
-    document = json_value(text)
-    if document is None:
-        return []
-    if not isinstance(document, list):
-        raise refusal("the value", document, "a list")
-    return document
+    return _typed(json_value(text), list, "the value")
 
 
 def refusal(place: str, value: object, expected: str) -> Malformed:
@@ -65,64 +61,77 @@ def refusal(place: str, value: object, expected: str) -> Malformed:
 
 
 class Fields:
-    """The fields of a JSON object that Go would read into a struct. All raise Malformed."""
+    """The fields of a JSON object that Go would read into a struct."""
 
     def __init__(self, value: object, place: str) -> None:
-        if not isinstance(value, dict | None):
-            raise refusal(place, value, "an object")
         self.place = place
-        self.given: dict[str, Any] = value or {}
+        self.given: dict[str, Any] = _typed(value, dict, place)
         """The object as it is."""
         given = self.given.items()
-        self._values = {str(key).casefold(): field for key, field in given if field is not None}
+        self.values = {key.casefold(): field for key, field in given if field is not None}
 
-    def __contains__(self, name: str) -> bool:
-        return name.casefold() in self._values
+    @overload
+    def get(self, name: str, kind: type[_T]) -> _T: ...
+    @overload
+    def get(self, name: str, kind: range) -> int: ...
+    def get(self, name: str, kind: Any) -> Any:
+        """Return a str, bool, dict, list, or a whole number in a range; absent is empty."""
+        return _read(self.values.get(name.casefold()), kind, f"{self.place}: {name}")
 
-    def text(self, name: str) -> str:
-        """Return a string; absent is empty."""
-        value = self._get(name, "")
-        if not isinstance(value, str):
-            raise self._refusal(name, value, "a string")
-        return value
 
-    def whole(self, name: str, among: range) -> int:
-        """Return a whole number; absent is 0."""
-        value = self._get(name, 0)
-        if type(value) is not int or value not in among:
-            raise self._refusal(name, value, _numbers(among))
-        return value
+@dataclass(frozen=True)
+class Struct(Generic[_T]):
+    """A struct of HAMi's as a table: our attribute, its key in JSON, and what Go takes there.
 
-    def boolean(self, name: str) -> bool:
-        """Return a truth value; absent is false."""
-        value = self._get(name, False)
-        if not isinstance(value, bool):
-            raise self._refusal(name, value, "true or false")
-        return value
+    That is one of the kinds of `Fields.get`, a struct, or [one of these] for a list of them.
+    """
 
-    def mapping(self, name: str) -> dict[str, Any]:
-        """Return an object as it is; absent is empty."""
-        value = self._get(name, {})
-        if not isinstance(value, dict):
-            raise self._refusal(name, value, "an object")
-        return value
+    make: Callable[..., _T]
+    fields: tuple[tuple[str, str, Any], ...]
 
-    def elements(self, name: str) -> list[tuple[Any, str]]:
-        """Return the elements of a list, each with its place; absent is empty."""
-        value = self._get(name, [])
-        if not isinstance(value, list):
-            raise self._refusal(name, value, "a list")
-        return [(element, f"{self.place}: {name}[{i}]") for i, element in enumerate(value)]
+    def read(self, value: object, place: str) -> _T:
+        found = Fields(value, place).values
+        return self.make(
+            **{
+                attribute: _read(found.get(key.casefold()), kind, f"{place}: {_small(key)}")
+                for attribute, key, kind in self.fields
+            }
+        )
 
-    def anything(self, name: str) -> Any:
-        """Return a value of whatever type; absent is None."""
-        return self._get(name, None)
+    def write(self, thing: _T) -> dict[str, Any]:
+        return {key: _write(getattr(thing, name), kind) for name, key, kind in self.fields}
 
-    def _get(self, name: str, absent: object) -> Any:
-        return self._values.get(name.casefold(), absent)
 
-    def _refusal(self, name: str, value: object, expected: str) -> Malformed:
-        return refusal(f"{self.place}: {name}", value, expected)
+def _read(value: object, kind: Any, place: str) -> Any:
+    if isinstance(kind, Struct):
+        return kind.read(value, place)
+    if isinstance(kind, list):
+        elements = enumerate(_typed(value, list, place))
+        return tuple(_read(each, kind[0], f"{place}[{i}]") for i, each in elements)
+    if isinstance(kind, range):
+        if value is not None and (type(value) is not int or value not in kind):
+            raise refusal(place, value, _numbers(kind))
+        return value or 0
+    return _typed(value, kind, place)
+
+
+def _write(value: Any, kind: Any) -> Any:
+    if isinstance(kind, list):
+        return [_write(each, kind[0]) for each in value]
+    return kind.write(value) if isinstance(kind, Struct) else value
+
+
+def _typed(value: object, kind: type[_T], place: str) -> _T:
+    if value is None:
+        return kind()
+    if not isinstance(value, kind):
+        raise refusal(place, value, _TYPES[kind])
+    return value
+
+
+def _small(key: str) -> str:
+    """HAMi gives the keys of some structs capitals, and reads them without too."""
+    return key[0].lower() + key[1:]
 
 
 def _numbers(among: range) -> str:

@@ -25,7 +25,6 @@ class ReportStyle(StrEnum):
     GO = "Reported %Y-%m-%d %H:%M:%S.%f %z %Z"
 
     def write(self, now: datetime) -> str:
-        """Return the value that answers the scheduler."""
         return now.strftime(self.value)
 
 

@@ -39,13 +39,11 @@ class NodeLock:
         return cls(_read_time(time), namespace, name)
 
     def encode(self) -> str:
-        """Return the annotation's value."""
         time = self.time.isoformat(timespec="seconds").replace("+00:00", "Z")
         return f"{time},{self.namespace},{self.name}" if self.names_pod else time
 
     @property
     def names_pod(self) -> bool:
-        """Whether it says which pod it is for."""
         return bool(self.namespace and self.name)
 
     def expired(self, now: datetime, lifetime: timedelta = HAMI_LOCK.lifetime) -> bool:

@@ -6,7 +6,7 @@ Enflame another (`drs`).
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,24 +16,17 @@ from hami_mock.hami.go_values import (
     INT64,
     UINT64,
     Fields,
+    Struct,
     boolean,
     json_list,
     refusal,
     whole,
 )
 from hami_mock.hami.kinds import HAMI_CORE, Encoding
-from hami_mock.hami.mig import (
-    MigGeometry,
-    MigProfile,
-    read_geometry,
-    read_profile,
-    write_geometry,
-    write_profile,
-)
+from hami_mock.hami.mig import PROFILE, TEMPLATE, MigGeometry, MigProfile
 
 METAX_TYPE = "Metax-SGPU"
 """What the scheduler calls every card of Metax's annotation, whatever its model."""
-
 
 _COLONS = frozenset({Encoding.COLON, Encoding.SHORT_COLON})
 
@@ -61,21 +54,43 @@ class RegisteredDevice:
     custom: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
+_JSON = Struct(
+    RegisteredDevice,
+    (
+        ("id", "id", str),
+        ("index", "index", UINT64),
+        ("count", "count", INT32),
+        ("memory", "devmem", INT32),
+        ("cores", "devcore", INT32),
+        ("type", "type", str),
+        ("numa", "numa", INT64),
+        ("mode", "mode", str),
+        ("mig_profiles", "migProfiles", [PROFILE]),
+        ("mig_geometries", "migtemplate", [[TEMPLATE]]),
+        ("healthy", "health", bool),
+        ("custom", "custominfo", dict),
+    ),
+)
+
+
 def encode(encoding: Encoding, devices: Iterable[RegisteredDevice]) -> str:
     """Return the annotation's value. Raises Malformed for what the encoding can't carry."""
     devices = tuple(devices)
     for position, device in enumerate(devices):
-        _check_numbers(device, _place(position, device.id))
+        # Scaling can make numbers that HAMi's 32 bits don't hold; a refusal there is a silent 0.
+        for name in ("count", "memory", "cores"):
+            whole(str(getattr(device, name)), f"{_place(position, device.id)}: {name}", INT32)
     if encoding is Encoding.DRS:
         from hami_mock.hami import drs
 
         return drs.encode(devices)
-    if encoding is Encoding.METAX:
-        return _dump(_write_metax(device) for device in devices)
-    if encoding is Encoding.JSON:
-        return _dump(_write_json(device) for device in devices)
-    short = encoding is Encoding.SHORT_COLON
-    return "".join(_write_colon(device, i, short=short) for i, device in enumerate(devices))
+    if encoding in _COLONS:
+        short = encoding is Encoding.SHORT_COLON
+        return "".join(_write_colon(device, i, short=short) for i, device in enumerate(devices))
+    write = _write_metax if encoding is Encoding.METAX else _JSON.write
+    # HAMi leaves out what is empty, 0 or false, and so must everybody: false is an absent key.
+    filled = [{key: value for key, value in write(each).items() if value} for each in devices]
+    return json.dumps(filled, ensure_ascii=False, separators=(",", ":"))
 
 
 def decode(
@@ -96,7 +111,7 @@ def decode(
 
         devices = drs.decode(text, node_name)
     else:
-        read: _Reader = _read_metax if found is Encoding.METAX else _read_json
+        read = _read_metax if found is Encoding.METAX else _read_json
         devices = tuple(read(element, i) for i, element in enumerate(json_list(text)))
     if not devices:
         raise Malformed("the value has no devices; without any there should be no annotation")
@@ -104,7 +119,6 @@ def decode(
 
 
 def recognise(text: str) -> Encoding:
-    """Return the encoding that a value looks like."""
     start = text.lstrip()
     if start.startswith("{") and '"profiles"' in start:
         return Encoding.DRS
@@ -118,67 +132,33 @@ def _has_uuids(text: str) -> bool:
     """Tell whether the first element has Metax's name for the ID, and not HAMi's."""
     try:
         first, *_ = json_list(text) or [None]
-        fields = Fields(first, "")
+        fields = Fields(first, "").values
     except Malformed:
         return False
     return "uuid" in fields and "id" not in fields
 
 
-_Reader = Callable[[object, int], RegisteredDevice]
-
-
 def _read_json(value: object, position: int) -> RegisteredDevice:
     fields = _fields(value, position, "id")
-    fields.text("devicevendor")  # the scheduler refuses another type, but sets it itself
-    return RegisteredDevice(
-        id=fields.text("id"),
-        count=fields.whole("count", INT32),
-        memory=fields.whole("devmem", INT32),
-        cores=fields.whole("devcore", INT32),
-        type=fields.text("type"),
-        index=fields.whole("index", UINT64),
-        numa=fields.whole("numa", INT64),
-        mode=fields.text("mode"),
-        healthy=fields.boolean("health"),
-        mig_profiles=tuple(read_profile(*each) for each in fields.elements("migProfiles")),
-        mig_geometries=tuple(read_geometry(*each) for each in fields.elements("migtemplate")),
-        custom=fields.mapping("custominfo"),
-    )
-
-
-def _write_json(device: RegisteredDevice) -> dict[str, Any]:
-    """HAMi leaves out what is empty, 0 or false, and so must everybody: false is an absent key."""
-    return {
-        "id": device.id,
-        "index": device.index,
-        "count": device.count,
-        "devmem": device.memory,
-        "devcore": device.cores,
-        "type": device.type,
-        "numa": device.numa,
-        "mode": device.mode,
-        "migProfiles": [write_profile(profile) for profile in device.mig_profiles],
-        "migtemplate": [write_geometry(geometry) for geometry in device.mig_geometries],
-        "health": device.healthy,
-        "custominfo": dict(device.custom),
-    }
+    fields.get("devicevendor", str)  # the scheduler refuses another type, but sets it itself
+    return _JSON.read(value, fields.place)
 
 
 def _read_metax(value: object, position: int) -> RegisteredDevice:
     fields = _fields(value, position, "uuid")
     return RegisteredDevice(
-        id=fields.text("uuid"),
-        count=fields.whole("totalDevCount", INT32),
-        memory=fields.whole("totalVRam", INT32),
-        cores=fields.whole("totalCompute", INT32),
+        id=fields.get("uuid", str),
+        count=fields.get("totalDevCount", INT32),
+        memory=fields.get("totalVRam", INT32),
+        cores=fields.get("totalCompute", INT32),
         type=METAX_TYPE,
         index=position,
-        numa=fields.whole("numa", INT32),
-        healthy=fields.boolean("healthy"),
+        numa=fields.get("numa", INT32),
+        healthy=fields.get("healthy", bool),
         custom={
-            "QosPolicy": fields.text("qosPolicy"),
-            "Model": fields.text("model"),
-            "LinkZone": fields.whole("linkZone", INT32),
+            "QosPolicy": fields.get("qosPolicy", str),
+            "Model": fields.get("model", str),
+            "LinkZone": fields.get("linkZone", INT32),
         },
     )
 
@@ -236,24 +216,13 @@ def _write_colon(device: RegisteredDevice, position: int, *, short: bool) -> str
     return ",".join(map(str, fields)) + ":"
 
 
-def _check_numbers(device: RegisteredDevice, place: str) -> None:
-    """Scaling can make numbers that HAMi's 32 bits don't hold; a refusal there is a silent 0."""
-    for name in ("count", "memory", "cores"):
-        whole(str(getattr(device, name)), f"{place}: {name}", INT32)
-
-
 def _fields(value: object, position: int, id_key: str) -> Fields:
     if value is None:
         raise refusal(_place(position), value, "an object")  # the scheduler breaks off there
     fields = Fields(value, _place(position))
-    fields.place = _place(position, fields.text(id_key))
+    fields.place = _place(position, fields.get(id_key, str))
     return fields
 
 
 def _place(position: int, device_id: str = "") -> str:
     return f"device {position} ({device_id})" if device_id else f"device {position}"
-
-
-def _dump(rows: Iterable[dict[str, Any]]) -> str:
-    filled = [{key: value for key, value in row.items() if value} for row in rows]
-    return json.dumps(filled, ensure_ascii=False, separators=(",", ":"))

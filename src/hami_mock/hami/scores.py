@@ -35,7 +35,6 @@ class Place:
 
 
 def encode(cards: Iterable[Place]) -> str:
-    """Return the annotation's value for cards."""
     cards = tuple(cards)
     rows = [
         {
@@ -55,9 +54,9 @@ def decode(text: str) -> dict[str, dict[str, int]]:
     scores: dict[str, dict[str, int]] = {}
     for i, row in enumerate(json_list(text)):
         fields = Fields(row, f"card {i}")
-        peers = fields.mapping("score")
+        peers = fields.get("score", dict)
         values = Fields(peers, f"card {i}: score")
-        scores[fields.text("uuid")] = {peer: values.whole(peer, INT64) for peer in peers}
+        scores[fields.get("uuid", str)] = {peer: values.get(peer, INT64) for peer in peers}
     return scores
 
 

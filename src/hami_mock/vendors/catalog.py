@@ -61,7 +61,6 @@ def find(maker: str, name: str) -> Model | None:
 
 
 def similar(maker: str, name: str) -> list[str]:
-    """Return the names of the maker's models that look most like the name."""
     known = models()[maker]
     containing = [each for each in known if name.lower() in each.lower()]
     return list(dict.fromkeys(containing[:3] + most_like(name, known, most=3, cutoff=0.4)))

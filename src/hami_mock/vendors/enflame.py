@@ -1,5 +1,6 @@
 """Enflame: cards in slices (DRS), and whole ones."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from hami_mock.hami.kinds import DRS_DEVICE_ID, Encoding
@@ -13,14 +14,13 @@ from hami_mock.vendors.scheduling import (
 from hami_mock.vendors.vendor import Identity, Vendor, core_offer, memory_offer, slot_offer
 
 if TYPE_CHECKING:
-    from hami_mock.vendors.enflame_drs import DrsClaims
-    from hami_mock.vendors.handout import Container, Given
+    from hami_mock.vendors.handout import Claim, Container, Given
 
 
-def _claims() -> "DrsClaims":
-    from hami_mock.vendors.enflame_drs import DrsClaims
+def _next_claim(annotations: Mapping[str, str], size: int) -> "Claim | None":
+    from hami_mock.vendors.enflame_drs import next_claim
 
-    return DrsClaims()
+    return next_claim(annotations, size)
 
 
 def _hand_out(container: "Container") -> "Given":
@@ -49,7 +49,7 @@ ENFLAME = Vendor(
         device_id=DRS_DEVICE_ID,
         asks_slices=True,
         sets_bind_phase=False,
-        claims=_claims,
+        next_claim=_next_claim,
         hand_out=_hand_out,
     ),
     config=ConfigSection("enflame"),

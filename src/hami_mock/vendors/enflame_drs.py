@@ -9,7 +9,6 @@ it knows none: the bind phase stays "allocating".
 import json
 import uuid
 from collections.abc import Mapping
-from typing import Any
 
 from hami_mock.hami.assignment import Assignment
 from hami_mock.hami.go_values import INT32, Fields, json_value
@@ -25,44 +24,43 @@ _ALLOCATED = "hami.io/enflame-vgpu-devices-allocated"
 _NAMESPACE = uuid.UUID("a1f0f5c6-52b2-4a52-8d6c-3f9be3f6c1d7")
 
 
-class DrsClaims:
-    """The containers in `assigned-containers` that aren't marked as allocated."""
-
-    def next(self, annotations: Mapping[str, str], size: int) -> Claim | None:
-        """Return the first container that wants so many slices, else the first of all."""
-        rows = _rows(annotations)
-        waiting = {
-            name: fields.whole("request", INT32)
-            for name, fields in rows.items()
-            if not fields.boolean("allocated")
-        }
-        if not waiting:
-            return None
-        name = next((each for each, request in waiting.items() if request == size), min(waiting))
-        assignment = Assignment.parse(annotations.get(_ALLOCATED, ""))
-        assigned = (device for devices in assignment.containers for device in devices)
-        index = annotations.get(_INDEX, "")
-        devices = tuple(each for each in assigned if each.id.rpartition("-")[2] == index)[:1]
-        made = {"allocated": True, **_instance(annotations, name)}
-        written = {each: fields.given for each, fields in rows.items()}
-        taken = {_CONTAINERS: json.dumps(written | {name: written[name] | made})}
-        if len(waiting) == 1:
-            taken[_IS_ASSIGNED] = "true"
-        return Claim(sorted(rows).index(name), devices, waiting[name], taken)
+def next_claim(annotations: Mapping[str, str], size: int) -> Claim | None:
+    """Return the first container that wants so many slices, else the first of all."""
+    rows = _rows(annotations)
+    waiting = {
+        name: fields.get("request", INT32)
+        for name, fields in rows.items()
+        if not fields.get("allocated", bool)
+    }
+    if not waiting:
+        return None
+    name = next((each for each, request in waiting.items() if request == size), min(waiting))
+    assignment = Assignment.parse(annotations.get(_ALLOCATED, ""))
+    assigned = (device for devices in assignment.containers for device in devices)
+    index = annotations.get(_INDEX, "")
+    devices = tuple(each for each in assigned if each.id.rpartition("-")[2] == index)[:1]
+    made = {"allocated": True, **_instance(annotations, rows, name)}
+    written = {each: fields.given for each, fields in rows.items()}
+    taken = {_CONTAINERS: json.dumps(written | {name: written[name] | made})}
+    if len(waiting) == 1:
+        taken[_IS_ASSIGNED] = "true"
+    return Claim(sorted(rows).index(name), devices, waiting[name], taken)
 
 
 def hand_out(container: Container) -> Given:
     """Tell a container its card, and its instance on that."""
-    name = sorted(_rows(container.annotations))[container.position]
-    instance = _instance(container.annotations, name).get("instanceUUID")
+    rows = _rows(container.annotations)
+    name = sorted(rows)[container.position]
+    instance = _instance(container.annotations, rows, name).get("instanceUUID")
     more = {"TOPS_VISIBLE_DEVICES": f"DRS-{instance}"} if instance else {}
     return Given({**environment(container), **more})
 
 
-def _instance(annotations: Mapping[str, str], name: str) -> dict[str, Any]:
+def _instance(
+    annotations: Mapping[str, str], rows: Mapping[str, Fields], name: str
+) -> dict[str, str]:
     """Return the instance that is made for a container; without a profile there is none."""
-    rows = _rows(annotations)
-    if not rows[name].text("profileName"):
+    if not rows[name].get("profileName", str):
         return {}
     key = f"{annotations.get(_TIME, '')}/{annotations.get(_INDEX, '')}/{name}"
     return {

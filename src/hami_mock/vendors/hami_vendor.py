@@ -25,7 +25,6 @@ class ResourceNames:
     percentage: str = ""
 
     def of(self, role: Role) -> str:
-        """Return the name of the resource that counts something."""
         match role:
             case Role.SLOTS:
                 return self.count
@@ -51,22 +50,18 @@ class HamiVendor:
 
     @property
     def maker(self) -> str:
-        """Whose chips these are."""
         return self.vendor.maker
 
     @property
     def lock(self) -> Lock | None:
-        """What the scheduler locks a node with, until the devices are allocated."""
         return self.vendor.hami.lock
 
     @property
     def scheduling(self) -> Scheduling:
-        """What the scheduler reads and writes, for all chips of the vendor."""
         return self.vendor.hami
 
     @cached_property
     def node(self) -> NodeAnnotations:
-        """The node's annotations."""
         names = self.vendor.hami.node
         register, handshake = (
             name.format(word=self.word) for name in (names.register, names.handshake)
@@ -75,7 +70,6 @@ class HamiVendor:
 
     @cached_property
     def pods(self) -> PodAnnotations:
-        """The annotations of pods."""
         names = self.vendor.hami.pods
         allocated, to_allocate = (
             name.format(word=self.word) for name in (names.allocated, names.to_allocate)
@@ -89,7 +83,6 @@ class HamiVendor:
         return product if self.word.lower() in product.lower() else f"{self.word}-{product}"
 
     def custom_info(self, index: int, product: str = "") -> Mapping[str, Any]:
-        """Return what else a card is registered with."""
         return self.scheduling.custom(self.word, index, product)
 
 

@@ -1,11 +1,9 @@
 """What a container gets of a pod's devices: what HAMi assigned, and what the plugin makes of it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from hami_mock.hami.assignment import AssignedDevice, Assignment
-from hami_mock.hami.environment import variables
 from hami_mock.vendors.hami_vendor import HamiVendor
 
 
@@ -21,32 +19,6 @@ class Claim:
     devices: tuple[AssignedDevice, ...]
     size: int
     taken: Mapping[str, str]
-
-
-class Claims(Protocol):
-    """Reads from a pod's annotations what is still to be allocated."""
-
-    def next(self, annotations: Mapping[str, str], size: int) -> Claim | None:
-        """Return what the kubelet asks for if it asks for so many devices; None: nothing is left.
-
-        Raises Malformed. The claim may be of another size, and then the kubelet asks in vain.
-        """
-
-
-@dataclass(frozen=True)
-class ToAllocate:
-    """The annotation …-devices-to-allocate, which the plugins of most vendors empty."""
-
-    annotation: str
-
-    def next(self, annotations: Mapping[str, str], size: int) -> Claim | None:
-        """Return the first container's that has any: the kubelet allocates in their order."""
-        left = Assignment.parse(annotations.get(self.annotation, ""))
-        if left.is_empty:
-            return None
-        position = next(i for i, devices in enumerate(left.containers) if devices)
-        devices, rest = left.pop()
-        return Claim(position, devices, len(devices), {self.annotation: rest.encode()})
 
 
 @dataclass(frozen=True)
@@ -76,19 +48,33 @@ class Given:
     annotations: dict[str, str] = field(default_factory=dict)
 
 
-def claims_of(hami: HamiVendor) -> Claims | None:
-    """Return where a vendor's plugin reads what to allocate; None: it takes what the kubelet says.
+def has_claims(hami: HamiVendor) -> bool:
+    """Tell whether a vendor's plugin gives what HAMi assigned; else it takes the kubelet's word.
 
     That is so with the plugins of vendors that HAMi doesn't lock a node for, but for one.
     """
-    special = hami.scheduling.claims
-    if special:
-        return special()
-    return ToAllocate(hami.pods.to_allocate) if hami.scheduling.lock else None
+    return bool(hami.scheduling.next_claim or hami.scheduling.lock)
+
+
+def next_claim(hami: HamiVendor, annotations: Mapping[str, str], size: int) -> Claim | None:
+    """Return what the kubelet asks for if it asks for so many devices; None: nothing is left.
+
+    Raises Malformed. The claim may be of another size, and then the kubelet asks in vain.
+    """
+    if special := hami.scheduling.next_claim:
+        return special(annotations, size)
+    if not has_claims(hami):
+        return None
+    # Most plugins empty this annotation, in the order of the containers, as the kubelet allocates.
+    annotation = hami.pods.to_allocate
+    left = Assignment.parse(annotations.get(annotation, ""))
+    devices, rest = left.pop()
+    if not devices:
+        return None
+    return Claim(left.containers.index(devices), devices, len(devices), {annotation: rest.encode()})
 
 
 def hand_out(container: Container) -> Given:
-    """Return what a container gets."""
     special = container.hami.scheduling.hand_out
     return special(container) if special else Given(environment(container))
 
@@ -99,12 +85,24 @@ def environment(
     """Return the variables of a container; a card that holds two of its devices is named once."""
     vendor, known = container.hami.vendor, container.hami.scheduling
     visible = ",".join(dict.fromkeys(container.visible))
-    templates = (
-        *known.variables,
-        *(known.when_oversubscribed if container.is_oversubscribed else ()),
-        *more,
-    )
+    oversubscribed = known.when_oversubscribed if container.is_oversubscribed else ()
+    templates = (*known.variables, *oversubscribed, *more)
     return {
         **(dict.fromkeys(vendor.visible_devices, visible) if visible else {}),
         **variables(templates, container.devices, unique=container.unique, **words),
     }
+
+
+def variables(
+    templates: Iterable[tuple[str, str]], devices: Sequence[AssignedDevice], **words: str
+) -> dict[str, str]:
+    """Fill in pairs of name and value with the first device's {memory} (MiB) and {cores}.
+
+    A name with {i} is set for each device. A variable that would be empty isn't set.
+    """
+    found = {
+        name.format(i=i): value.format(memory=device.memory, cores=device.cores, **words)
+        for name, value in templates
+        for i, device in enumerate(devices if "{i}" in name else devices[:1])
+    }
+    return {name: value for name, value in found.items() if value}

@@ -43,16 +43,12 @@ def _profiles(model: "Model") -> "tuple[MigProfile, ...]":
 
 def _hand_out(container: "Container") -> "Given":
     """HAMi's plugin makes an instance for each device of a container, if its cards are cut."""
-    from hami_mock.hami import mig_instances
+    from hami_mock.vendors import nvidia_mig
     from hami_mock.vendors.handout import Given, environment
 
-    if container.mode != MIG:
-        return Given(environment(container))
-    made = mig_instances.realise(container.annotations, container.position, container.devices)
-    return Given(
-        dict.fromkeys(NVIDIA.visible_devices, ",".join(made.uuids)),
-        {mig_instances.ANNOTATION: made.annotation},
-    )
+    if container.mode == MIG:
+        return nvidia_mig.hand_out(container)
+    return Given(environment(container))
 
 
 def _options(root: "Section", node_name: str) -> "Mapping[str, tuple[object, str]]":

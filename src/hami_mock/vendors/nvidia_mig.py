@@ -1,36 +1,36 @@
-"""What cards can be cut into, by model: what HAMi's plugin learns from NVIDIA's driver.
+"""MIG: what a card can be cut into, and the instances that the scheduler has reserved for a pod.
 
-The plugin registers the profiles that HAMi's configuration allows for a model; these are the ones
-of its chart, by the chart's names. Cards have eight memory slices and seven of compute, or four of
-both. A30's and A100's memory is what the driver says; that of the others is a share of the card's.
+HAMi's plugin learns the first from NVIDIA's driver, and registers the profiles that HAMi's
+configuration allows for a model; these are the ones of its chart, by the chart's names. Cards have
+eight memory slices and seven of compute, or four of both. A30's and A100's memory is what the
+driver says; that of the others is a share of the card's.
+
+The plugin makes each instance when its container comes, and writes down which it is. Ours are as
+real as our cards: an instance's UUID is made from its card and its place.
 """
 
+import json
 import math
-from dataclasses import dataclass
+import uuid
+from typing import Any, NamedTuple
 
+from hami_mock.errors import NotAssigned
+from hami_mock.hami.go_values import UINT32, Fields, json_list
 from hami_mock.hami.mig import MigPlacement, MigProfile
 from hami_mock.vendors.catalog import Model
+from hami_mock.vendors.handout import Container, Given
+
+ANNOTATION = "hami.io/vgpu-mig-allocations"
+
+# Any fixed namespace will do; a change of it would rename every instance.
+_NAMESPACE = uuid.UUID("0c4f6a55-1b7d-4f0e-8a58-6d3f3c1e9b20")
+
+# Instances by compute slices: how many memory slices they have, and where they may begin.
+_SEVENTHS = {1: (1, (0, 1, 2, 3, 4, 5, 6)), 2: (2, (0, 2, 4)), 3: (4, (0, 4)), 7: (8, (0,))}
+_QUARTERS = {1: (1, (0, 1, 2, 3)), 2: (2, (0, 2)), 4: (4, (0,))}
 
 
-@dataclass(frozen=True)
-class _Shape:
-    """An instance of some compute slices: how many memory slices it has, and where it may begin."""
-
-    size: int
-    starts: tuple[int, ...]
-
-
-_SEVENTHS = {
-    1: _Shape(1, (0, 1, 2, 3, 4, 5, 6)),
-    2: _Shape(2, (0, 2, 4)),
-    3: _Shape(4, (0, 4)),
-    7: _Shape(8, (0,)),
-}
-_QUARTERS = {1: _Shape(1, (0, 1, 2, 3)), 2: _Shape(2, (0, 2)), 4: _Shape(4, (0,))}
-
-
-@dataclass(frozen=True)
-class _Kind:
+class _Kind(NamedTuple):
     """Models that can be cut into the same profiles. `memory` is MiB of each, where it is known."""
 
     models: tuple[str, ...]
@@ -67,17 +67,52 @@ def profiles(model: Model) -> tuple[MigProfile, ...]:
     kind = next((kind for kind in _KINDS if model.name in kind.models), None)
     if kind is None:
         return ()
-    slices = [int(name.partition("g.")[0]) for name in kind.profiles]
-    shapes = _SEVENTHS if max(slices) == 7 else _QUARTERS
-    whole = shapes[max(slices)].size
-    memory = kind.memory or [model.memory * shapes[each].size // whole for each in slices]
-    return tuple(
-        MigProfile(
-            name=name,
-            memory=mib,
-            cores=math.ceil(each * 100 / max(slices)),
-            slices=each,
-            placements=tuple(MigPlacement(at, shapes[each].size) for at in shapes[each].starts),
+    found = []
+    most = int(kind.profiles[-1].partition("g.")[0])
+    shapes = _SEVENTHS if most == 7 else _QUARTERS
+    for i, name in enumerate(kind.profiles):
+        slices = int(name.partition("g.")[0])
+        size, starts = shapes[slices]
+        memory = kind.memory[i] if kind.memory else model.memory * size // shapes[most][0]
+        places = tuple(MigPlacement(start, size) for start in starts)
+        found.append(MigProfile(name, memory, math.ceil(slices * 100 / most), slices, places))
+    return tuple(found)
+
+
+def hand_out(container: Container) -> Given:
+    """Make the instances that are reserved for a container.
+
+    Raises NotAssigned if they aren't on the assigned cards, Malformed if HAMi couldn't read them.
+    """
+    rows = json_list(container.annotations.get(ANNOTATION) or "[]")
+    fields = [Fields(row, f"MIG allocation {i}") for i, row in enumerate(rows)]
+    indices = [each.get("containerIndex", UINT32) for each in fields]
+    own = [i for i, index in enumerate(indices) if index == container.position]
+    own.sort(key=lambda i: fields[i].get("deviceIndex", UINT32))
+    reserved = [fields[i].get("gpuUUID", str) for i in own]
+    assigned = [device.id for device in container.devices]
+    if reserved != assigned:
+        raise NotAssigned(
+            f"{ANNOTATION} has {reserved} for container {container.position}, but the assigned "
+            f"cards are {assigned}"
         )
-        for name, mib, each in zip(kind.profiles, memory, slices, strict=True)
+    made = {i: _instance(fields[i]) for i in own}
+    written = [{**row, **made.get(i, {})} for i, row in enumerate(rows)]
+    return Given(
+        dict.fromkeys(
+            container.hami.vendor.visible_devices, ",".join(made[i]["migUUID"] for i in own)
+        ),
+        {ANNOTATION: json.dumps(written, separators=(",", ":"))},
     )
+
+
+def _instance(fields: Fields) -> dict[str, Any]:
+    place = Fields(fields.get("placement", dict), f"{fields.place}: placement")
+    start = place.get("start", UINT32)
+    name = f"{fields.get('gpuUUID', str)}/{fields.get('profile', str)}/{start}"
+    return {
+        "migUUID": f"MIG-{uuid.uuid5(_NAMESPACE, name)}",
+        # Two instances of a card never begin at the same slice.
+        "gpuInstanceID": start + 1,
+        "computeInstanceID": 0,
+    }

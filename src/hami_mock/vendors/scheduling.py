@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from hami_mock.hami.config_section import Section
     from hami_mock.hami.mig import MigProfile
     from hami_mock.vendors.catalog import Model
-    from hami_mock.vendors.handout import Claims, Container, Given
+    from hami_mock.vendors.handout import Claim, Container, Given
 
     class CardFacts(Protocol):
         """What a vendor may want to know of one of its cards."""
@@ -77,7 +77,7 @@ class Scheduling(NamedTuple):
     - device_id: what the scheduler calls a card, from {node} and {index}; else it is its UUID
     - asks_slices: what a container asks for are slices of one card, for which it gets one device
     - sets_bind_phase: the plugin says on a pod that it has all its devices; some vendors' own don't
-    - claims: what of a pod is still to be allocated, if not that in `to_allocate`
+    - next_claim: what a pod's annotations say is to be allocated next, if not `to_allocate`
     - hand_out: what a container gets, if not only the variables
     """
 
@@ -101,7 +101,7 @@ class Scheduling(NamedTuple):
     device_id: str = ""
     asks_slices: bool = False
     sets_bind_phase: bool = True
-    claims: "Callable[[], Claims] | None" = None
+    next_claim: "Callable[[Mapping[str, str], int], Claim | None] | None" = None
     hand_out: "Callable[[Container], Given] | None" = None
 
 

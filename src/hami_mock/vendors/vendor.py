@@ -60,19 +60,16 @@ class Offer(NamedTuple):
         return not self.name
 
     def name_in_hami(self, chip: str) -> str:
-        """Return what HAMi 2.10 calls it on cards with that chip."""
         return (self.hami_name or self.name).format(chip=chip)
 
 
 def slot_offer(maker: str, name: str, key: str = "resourceCountName") -> Offer:
-    """Return the slots of a vendor whose flag has the usual name."""
     return Offer(Role.SLOTS, name, f"{maker}-resource-name", config_key=key)
 
 
 def memory_offer(
     maker: str, name: str, head: str, unit: int = 1, key: str = "resourceMemoryName"
 ) -> Offer:
-    """Return the memory of a vendor whose flag has the usual name."""
     flag = f"{maker}-resource-memory-name"
     return Offer(Role.MEMORY, name, flag, LEAD + head, memory_unit=unit, config_key=key)
 
@@ -80,7 +77,6 @@ def memory_offer(
 def core_offer(
     maker: str, name: str, head: str, per_card: int | None = 100, key: str = "resourceCoreName"
 ) -> Offer:
-    """Return the cores of a vendor whose flag has the usual name."""
     flag = f"{maker}-resource-core-name"
     return Offer(Role.CORES, name, flag, LEAD + head, per_card=per_card, config_key=key)
 
@@ -138,12 +134,10 @@ class Vendor:
 
     @property
     def name(self) -> str:
-        """Its name, which no other vendor has."""
         return f"{self.maker}-{self.product}" if self.product else self.maker
 
     @property
     def prefix(self) -> str:
-        """What its flags and the names of its cards begin with."""
         return self.flag_prefix or self.name
 
     @property
@@ -159,11 +153,9 @@ class Vendor:
         return known(self)
 
     def offer(self, role: Role) -> Offer | None:
-        """Return the resource that counts something, if there is one."""
         return next((offer for offer in self.offers if offer.role is role), None)
 
     def offers_role(self, role: Role) -> bool:
-        """Tell whether any resource of this vendor counts that."""
         return self.offer(role) is not None
 
     def whole(self, product: str, word: str, offer: Offer, hami: Scheduling) -> Self:

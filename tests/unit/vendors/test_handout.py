@@ -1,7 +1,7 @@
 import pytest
 
 from hami_mock.hami.assignment import AssignedDevice
-from hami_mock.vendors.handout import Container, ToAllocate, claims_of, hand_out
+from hami_mock.vendors.handout import Container, hand_out, has_claims, next_claim, variables
 from tests.makers import BY_WORD
 
 DEVICES = (AssignedDevice("GPU-1", "NVIDIA", 3000, 30), AssignedDevice("GPU-2", "NVIDIA", 500, 10))
@@ -72,16 +72,33 @@ def test_of_some_plugins_no_variables_are_known(word: str) -> None:
 
 
 def test_the_annotation_is_emptied_container_by_container() -> None:
-    claims, annotations = ToAllocate("a"), {"a": ";G,N,1,2:;G,N,1,2:H,N,1,2:;"}
-    first = claims.next(annotations, 1)
+    gpu = BY_WORD["NVIDIA"]
+    a = gpu.pods.to_allocate
+    annotations = {a: ";G,N,1,2:;G,N,1,2:H,N,1,2:;"}
+    first = next_claim(gpu, annotations, 1)
     assert first is not None
-    assert (first.position, first.size, first.taken) == (1, 1, {"a": ";;G,N,1,2:H,N,1,2:;"})
-    second = claims.next({**annotations, **first.taken}, 1)
+    assert (first.position, first.size, first.taken) == (1, 1, {a: ";;G,N,1,2:H,N,1,2:;"})
+    second = next_claim(gpu, {**annotations, **first.taken}, 1)
     assert second is not None
-    assert (second.position, second.size, second.taken) == (2, 2, {"a": ";;;"})
-    assert claims.next({**annotations, **second.taken}, 1) is None
+    assert (second.position, second.size, second.taken) == (2, 2, {a: ";;;"})
+    assert next_claim(gpu, {**annotations, **second.taken}, 1) is None
 
 
 def test_who_is_not_locked_for_takes_what_the_kubelet_says() -> None:
-    idle = {word for word, hami in BY_WORD.items() if claims_of(hami) is None}
+    idle = {word for word, hami in BY_WORD.items() if not has_claims(hami)}
     assert idle == {"kunlun", "GCU", "Mthreads", "Metax-GPU", "AWSNeuron"}
+
+
+def test_a_name_with_a_number_is_set_for_each_device_and_others_for_the_first() -> None:
+    templates = (("LIMIT_{i}", "{memory}m"), ("CORES", "{cores}"), ("CACHE", "/{unique}.cache"))
+    assert variables(templates, DEVICES, unique="x") == {
+        "LIMIT_0": "3000m",
+        "LIMIT_1": "500m",
+        "CORES": "30",
+        "CACHE": "/x.cache",
+    }
+
+
+def test_what_would_be_empty_is_not_set() -> None:
+    assert variables((("SPECS", "{template}"),), DEVICES, template="") == {}
+    assert variables((("LIMIT_{i}", "{memory}m"), ("CORES", "{cores}")), []) == {}

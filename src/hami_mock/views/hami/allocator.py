@@ -48,7 +48,6 @@ class Allocator:
         self._failed = anyio.Event()
 
     def handles(self, resource: Resource) -> bool:
-        """Tell whether a resource's devices are assigned by HAMi's scheduler."""
         return takes_part(resource)
 
     async def assign(

@@ -8,7 +8,7 @@ from hami_mock.hami.assignment import BIND_TIME, awaits_devices
 from hami_mock.hami.errors import Malformed
 from hami_mock.node.resources import Resource
 from hami_mock.vendors.hami_vendor import HamiVendor
-from hami_mock.vendors.handout import Claim, claims_of
+from hami_mock.vendors.handout import Claim, has_claims, next_claim
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,6 @@ class WaitingPod:
 
     @classmethod
     def of(cls, pod: Mapping[str, Any]) -> Self:
-        """Read a pod object."""
         metadata = pod["metadata"]
         return cls(
             metadata["namespace"],
@@ -38,18 +37,16 @@ class WaitingPod:
 
     def next(self, vendor: HamiVendor, size: int) -> Claim | None:
         """Return what the kubelet asks for if it asks for so many devices. Raises Malformed."""
-        claims = claims_of(vendor)
-        return claims.next(self.annotations, size) if claims else None
+        return next_claim(vendor, self.annotations, size)
 
     def having(self, written: Mapping[str, str]) -> Self:
-        """Return the pod with annotations that have been written."""
         return replace(self, annotations={**self.annotations, **written})
 
 
 def takes_part(resource: Resource) -> bool:
     """Tell whether HAMi assigns the devices of a resource before the kubelet asks for them."""
     vendor = resource.hami.vendor if resource.hami else None
-    return bool(resource.has_slots and vendor and claims_of(vendor))
+    return bool(resource.has_slots and vendor and has_claims(vendor))
 
 
 def waits(pod: Mapping[str, Any], node_name: str) -> bool:

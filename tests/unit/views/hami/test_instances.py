@@ -6,9 +6,9 @@ import pytest
 from hami_mock.errors import NotAssigned
 from hami_mock.hami.assignment import BIND_PHASE
 from hami_mock.hami.errors import Malformed
-from hami_mock.hami.mig_instances import ANNOTATION
 from hami_mock.node.cards import CardGroup
 from hami_mock.vendors import catalog
+from hami_mock.vendors.nvidia_mig import ANNOTATION
 from hami_mock.views.hami.answer import answer
 from hami_mock.views.hami.waiting import WaitingPod
 from tests.unit.views.hami.rig import count_resource, nvidia_cards, pod, segment, state_with
