@@ -61,8 +61,8 @@ class Section(Fields):
     def whole(self, key: str, default: int = 0, *, least: int = 0) -> int:
         return self.get(key, _whole(least), default)
 
-    def scaling(self, key: str, default: float) -> float:
-        return self.get(key, _SCALING, default)
+    def scaling(self, key: str) -> float:
+        return self.get(key, _SCALING, 0.0)
 
     def flag(self, key: str) -> bool:
         return self.get(key, _FLAG, False)

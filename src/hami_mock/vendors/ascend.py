@@ -3,14 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hami_mock.hami.kinds import HAMI_CORE, HAMI_LOCK, Encoding, ReportStyle
+from hami_mock.hami.kinds import HAMI_CORE, HAMI_LOCK
 from hami_mock.kubelet.unit_ids import LEAD
-from hami_mock.vendors.scheduling import (
-    ConfigSection,
-    NodeAnnotations,
-    Scheduling,
-    pod_annotations,
-)
+from hami_mock.vendors.scheduling import ConfigSection, Scheduling, pod_annotations, reporting_node
 from hami_mock.vendors.vendor import CountRule, Identity, Offer, Role, Vendor
 
 if TYPE_CHECKING:
@@ -107,14 +102,13 @@ ASCEND = Vendor(
             # HAMi's mock names Ascend's memory so; its manifests must keep working.
             flag_aliases=("mlu-resource-memory-name",),
             hami_name="huawei.com/{chip}-memory",
-            config_key="resourceMemoryName",
         ),
         Offer(
             Role.SLOTS,
             "",
             "ascend-resource-name",
             hami_name="huawei.com/{chip}",
-            config_key="resourceName",
+            own_key="resourceName",
         ),
         Offer(
             Role.CORES,
@@ -122,17 +116,11 @@ ASCEND = Vendor(
             "ascend-resource-core-name",
             heads=f"{LEAD}D",
             hami_name="huawei.com/{chip}-core",
-            config_key="resourceCoreName",
         ),
     ),
     counted=CountRule("huawei.com/Ascend910", Role.MEMORY, 10, 65536),
     hami=Scheduling(
-        node=NodeAnnotations(
-            "hami.io/node-register-{word}",
-            Encoding.JSON,
-            "hami.io/node-handshake-{word}",
-            ReportStyle.DOTTED,
-        ),
+        node=reporting_node("register-{word}", "{word}"),
         pods=pod_annotations("{word}"),
         lock=HAMI_LOCK,
         switch="--enable-ascend",
@@ -144,10 +132,6 @@ ASCEND = Vendor(
         hand_out=_hand_out,
     ),
     config=ConfigSection(
-        "vnpus",
-        factor="memoryFactor",
-        chips=_chips,
-        slots=_slots,
-        options=_options,
+        "vnpus", factor="memoryFactor", chips=_chips, slots=_slots, options=_options
     ),
 )

@@ -1,7 +1,7 @@
 """Biren."""
 
-from hami_mock.hami.kinds import HAMI_LOCK, Encoding, ReportStyle
-from hami_mock.vendors.scheduling import ConfigSection, NodeAnnotations, Scheduling, pod_annotations
+from hami_mock.hami.kinds import HAMI_LOCK
+from hami_mock.vendors.scheduling import ConfigSection, Scheduling, pod_annotations, reporting_node
 from hami_mock.vendors.vendor import Vendor, slot_offer
 
 BIREN = Vendor(
@@ -14,12 +14,7 @@ BIREN = Vendor(
     split=1,
     offers=(slot_offer("biren", "birentech.com/gpu"),),
     hami=Scheduling(
-        node=NodeAnnotations(
-            "hami.io/node-biren-register",
-            Encoding.JSON,
-            "hami.io/node-handshake-biren",
-            ReportStyle.DOTTED,
-        ),
+        node=reporting_node("biren-register", "biren"),
         pods=pod_annotations("Biren"),
         lock=HAMI_LOCK,
         has_model_as_type=True,

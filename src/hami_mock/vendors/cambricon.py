@@ -27,7 +27,6 @@ CAMBRICON = Vendor(
             heads=f"{LEAD}A",
             hami_name="cambricon.com/mlu.smlu.vmemory",
             memory_unit=256,
-            config_key="resourceMemoryName",
         ),
         Offer(
             Role.CORES,
@@ -35,7 +34,6 @@ CAMBRICON = Vendor(
             "mlu-core-name",
             heads=f"{LEAD}B",
             hami_name="cambricon.com/mlu.smlu.vcore",
-            config_key="resourceCoreName",
         ),
     ),
     counted=CountRule("cambricon.com/real-mlu-counts", Role.SLOTS, 1, 10),

@@ -25,15 +25,8 @@ class ResourceNames:
     percentage: str = ""
 
     def of(self, role: Role) -> str:
-        match role:
-            case Role.SLOTS:
-                return self.count
-            case Role.MEMORY:
-                return self.memory
-            case Role.CORES:
-                return self.cores
-            case Role.PERCENTAGE:
-                return self.percentage
+        names = (self.count, self.memory, self.cores, self.percentage)
+        return dict(zip(Role, names, strict=True))[role]
 
 
 @dataclass(frozen=True)
@@ -63,18 +56,18 @@ class HamiVendor:
     @cached_property
     def node(self) -> NodeAnnotations:
         names = self.vendor.hami.node
-        register, handshake = (
-            name.format(word=self.word) for name in (names.register, names.handshake)
+        return names._replace(
+            register=names.register.format(word=self.word),
+            handshake=names.handshake.format(word=self.word),
         )
-        return names._replace(register=register, handshake=handshake)
 
     @cached_property
     def pods(self) -> PodAnnotations:
         names = self.vendor.hami.pods
-        allocated, to_allocate = (
-            name.format(word=self.word) for name in (names.allocated, names.to_allocate)
+        return names._replace(
+            allocated=names.allocated.format(word=self.word),
+            to_allocate=names.to_allocate.format(word=self.word),
         )
-        return names._replace(allocated=allocated, to_allocate=to_allocate)
 
     def device_type(self, product: str) -> str:
         """Return the type that a card is registered with; the scheduler looks for its word."""

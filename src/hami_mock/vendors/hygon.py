@@ -1,7 +1,7 @@
 """Hygon. Its plugin mounts files instead of setting variables."""
 
 from hami_mock.hami.kinds import HAMI_LOCK, Encoding, ReportStyle
-from hami_mock.vendors.scheduling import ConfigSection, NodeAnnotations, Scheduling, pod_annotations
+from hami_mock.vendors.scheduling import ConfigSection, Scheduling, pod_annotations, reporting_node
 from hami_mock.vendors.vendor import Vendor, core_offer, memory_offer, slot_offer
 
 HYGON = Vendor(
@@ -17,12 +17,7 @@ HYGON = Vendor(
         core_offer("hygon", "hygon.com/dcucores", "F"),
     ),
     hami=Scheduling(
-        node=NodeAnnotations(
-            "hami.io/node-dcu-register",
-            Encoding.COLON,
-            "hami.io/node-handshake-dcu",
-            ReportStyle.GO,
-        ),
+        node=reporting_node("dcu-register", "dcu", Encoding.COLON, ReportStyle.GO),
         pods=pod_annotations("dcu"),
         lock=HAMI_LOCK,
         has_model_as_type=True,

@@ -1,8 +1,8 @@
 """Iluvatar."""
 
-from hami_mock.hami.kinds import HAMI_LOCK, Encoding, ReportStyle
+from hami_mock.hami.kinds import HAMI_LOCK, Encoding
 from hami_mock.kubelet.unit_ids import LEAD
-from hami_mock.vendors.scheduling import ConfigSection, NodeAnnotations, Scheduling, pod_annotations
+from hami_mock.vendors.scheduling import ConfigSection, Scheduling, pod_annotations, reporting_node
 from hami_mock.vendors.vendor import CountRule, Offer, Role, Vendor
 
 ILUVATAR = Vendor(
@@ -19,7 +19,6 @@ ILUVATAR = Vendor(
             "iluvatar.ai/vgpu",
             "iluvatar-resource-name",
             hami_name="iluvatar.ai/{chip}-vgpu",
-            config_key="resourceCountName",
         ),
         Offer(
             Role.CORES,
@@ -27,7 +26,6 @@ ILUVATAR = Vendor(
             "iluvatar-core-name",
             heads="^",
             hami_name="iluvatar.ai/{chip}.vCore",
-            config_key="resourceCoreName",
         ),
         Offer(
             Role.MEMORY,
@@ -36,17 +34,11 @@ ILUVATAR = Vendor(
             heads=f"{LEAD}C",
             hami_name="iluvatar.ai/{chip}.vMem",
             memory_unit=256,
-            config_key="resourceMemoryName",
         ),
     ),
     counted=CountRule(Role.CORES, Role.SLOTS, 10, 1),
     hami=Scheduling(
-        node=NodeAnnotations(
-            "hami.io/node-{word}-register",
-            Encoding.COLON,
-            "hami.io/node-handshake-{word}",
-            ReportStyle.DOTTED,
-        ),
+        node=reporting_node("{word}-register", "{word}", Encoding.COLON),
         pods=pod_annotations("{word}"),
         lock=HAMI_LOCK,
         switch="--enable-iluvatar",

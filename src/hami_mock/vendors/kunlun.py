@@ -1,12 +1,12 @@
 """Kunlunxin: sliced cards, and whole ones. No variables are known of its plugins for HAMi."""
 
-from hami_mock.hami.kinds import HAMI_LOCK, Encoding, ReportStyle
+from hami_mock.hami.kinds import HAMI_LOCK
 from hami_mock.vendors.scheduling import (
     ConfigSection,
-    NodeAnnotations,
     PodAnnotations,
     Scheduling,
     pod_annotations,
+    reporting_node,
 )
 from hami_mock.vendors.vendor import Vendor, memory_offer, slot_offer
 
@@ -21,12 +21,7 @@ KUNLUN = Vendor(
         memory_offer("kunlun", "kunlunxin.com/vxpu-memory", "M", key="resourceVMemoryName"),
     ),
     hami=Scheduling(
-        node=NodeAnnotations(
-            "hami.io/node-register-xpu",
-            Encoding.JSON,
-            "hami.io/node-handshake-xpu",
-            ReportStyle.DOTTED,
-        ),
+        node=reporting_node("register-xpu", "xpu"),
         pods=pod_annotations("xpu"),
         lock=HAMI_LOCK,
     ),

@@ -4,12 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from hami_mock.hami.kinds import HAMI_CORE, HAMI_LOCK, MIG, Encoding
-from hami_mock.vendors.scheduling import (
-    ConfigSection,
-    NodeAnnotations,
-    Scheduling,
-    pod_annotations,
-)
+from hami_mock.vendors.scheduling import ConfigSection, NodeAnnotations, Scheduling, pod_annotations
 from hami_mock.vendors.vendor import Offer, Role, Vendor
 
 if TYPE_CHECKING:
@@ -68,28 +63,17 @@ NVIDIA = Vendor(
     modes=(HAMI_CORE, MIG),
     has_xids=True,
     offers=(
-        Offer(Role.SLOTS, "nvidia.com/gpu", "resource-name", config_key="resourceCountName"),
-        Offer(
-            Role.CORES,
-            "nvidia.com/gpucores",
-            "resource-cores",
-            heads="@",
-            config_key="resourceCoreName",
-        ),
+        Offer(Role.SLOTS, "nvidia.com/gpu", "resource-name"),
+        Offer(Role.CORES, "nvidia.com/gpucores", "resource-cores", heads="@"),
         Offer(
             Role.MEMORY,
             "nvidia.com/gpumem",
             "resource-mem",
             # There may be 262,144 IDs of three characters: 34 heads x 89 x 89 are 269,314.
             heads="0123456789ABCDEFGHIJKLMNOPQRSTUVWX",
-            config_key="resourceMemoryName",
         ),
         Offer(
-            Role.PERCENTAGE,
-            "nvidia.com/gpumem-percentage",
-            "resource-mem-percentage",
-            heads="%",
-            config_key="resourceMemoryPercentageName",
+            Role.PERCENTAGE, "nvidia.com/gpumem-percentage", "resource-mem-percentage", heads="%"
         ),
     ),
     hami=Scheduling(
@@ -113,10 +97,5 @@ NVIDIA = Vendor(
         profiles=_profiles,
         hand_out=_hand_out,
     ),
-    config=ConfigSection(
-        "nvidia",
-        factor="memoryFactor",
-        more=("nodeconfig",),
-        options=_options,
-    ),
+    config=ConfigSection("nvidia", factor="memoryFactor", more=("nodeconfig",), options=_options),
 )

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 
 from hami_mock.hami.config_section import Section
 
@@ -24,35 +23,32 @@ def options(root: Section, node_name: str) -> Mapping[str, tuple[object, str]]:
     _check(general)
     said = {
         option: (value, f"nvidia.{_KEYS[option]}")
-        for option, value in _values(general).items()
-        if value is not None and option != "mode"
+        for option, value in _values(general, _KEYS).items()
+        if option != "mode"
     }
+    small = {option: key.lower() for option, key in _KEYS.items()}
     for entry in root.sections("nodeconfig"):
         node = replace(entry, values={str(k).lower(): v for k, v in entry.values.items()})
         name = node.text("name", needed=True)
         _check_node(node)
-        values = _values(node, is_lower=True)
+        values = _values(node, small)
         if name == node_name:
             said |= {
-                option: (value, f"nodeconfig({name}).{_KEYS[option].lower()}")
+                option: (value, f"nodeconfig({name}).{small[option]}")
                 for option, value in values.items()
                 if value  # the plugin, too, takes 0 for "not said"
             }
     return said
 
 
-def _values(section: Section, *, is_lower: bool = False) -> dict[str, object]:
+def _values(section: Section, keys: Mapping[str, str]) -> dict[str, object]:
     readers: dict[str, Callable[[str], object]] = {
         "split": section.whole,
-        "memory-scaling": partial(section.scaling, default=0),
-        "core-scaling": partial(section.scaling, default=0),
+        "memory-scaling": section.scaling,
+        "core-scaling": section.scaling,
         "mode": section.text,
     }
-    keys = {option: key.lower() if is_lower else key for option, key in _KEYS.items()}
-    return {
-        option: readers[option](key) if section.values.get(key) is not None else None
-        for option, key in keys.items()
-    }
+    return {option: readers[option](key) for option, key in keys.items() if key in section}
 
 
 def _check(section: Section) -> None:

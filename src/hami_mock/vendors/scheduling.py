@@ -50,6 +50,17 @@ class PodAnnotations(NamedTuple):
     assigned: tuple[str, ...] = ()
 
 
+def reporting_node(
+    register: str,
+    handshake: str,
+    encoding: Encoding = Encoding.JSON,
+    report: ReportStyle = ReportStyle.DOTTED,
+) -> NodeAnnotations:
+    """Return those of a plugin that answers the handshake, as most do."""
+    handshake = f"hami.io/node-handshake-{handshake}"
+    return NodeAnnotations(f"hami.io/node-{register}", encoding, handshake, report)
+
+
 def pod_annotations(name: str, assigned: tuple[str, ...] = ()) -> PodAnnotations:
     """Return the pair that most vendors have."""
     prefix = f"hami.io/{name}-devices"

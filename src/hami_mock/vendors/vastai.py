@@ -1,7 +1,7 @@
 """Vastai. No variables are known: its plugin is an image only."""
 
-from hami_mock.hami.kinds import HAMI_LOCK, Encoding, ReportStyle
-from hami_mock.vendors.scheduling import ConfigSection, NodeAnnotations, Scheduling, pod_annotations
+from hami_mock.hami.kinds import HAMI_LOCK
+from hami_mock.vendors.scheduling import ConfigSection, Scheduling, pod_annotations, reporting_node
 from hami_mock.vendors.vendor import Vendor, slot_offer
 
 VASTAI = Vendor(
@@ -12,12 +12,7 @@ VASTAI = Vendor(
     words=("Vastai",),
     offers=(slot_offer("vastai", "vastaitech.com/va"),),
     hami=Scheduling(
-        node=NodeAnnotations(
-            "hami.io/node-va-register",
-            Encoding.JSON,
-            "hami.io/node-handshake-va",
-            ReportStyle.DOTTED,
-        ),
+        node=reporting_node("va-register", "va"),
         pods=pod_annotations("Vastai"),
         lock=HAMI_LOCK,
     ),

@@ -30,6 +30,14 @@ class Identity(StrEnum):
     INDEX = "index"
 
 
+_CONFIG_KEYS = {
+    Role.SLOTS: "resourceCountName",
+    Role.MEMORY: "resourceMemoryName",
+    Role.CORES: "resourceCoreName",
+    Role.PERCENTAGE: "resourceMemoryPercentageName",
+}
+
+
 class Offer(NamedTuple):
     """One resource that a vendor's cards offer.
 
@@ -41,7 +49,7 @@ class Offer(NamedTuple):
     - hami_name: what HAMi 2.10 calls it, where that differs; {chip} is HAMi's word for the chip
     - memory_unit: MiB that one device stands for, before the user's factor
     - per_card: devices that all cores of a card are (100: percent); None: as many as it has cores
-    - config_key: the key that names it in HAMi's device configuration
+    - own_key: the key that names it in HAMi's device configuration, if not the usual one
     """
 
     role: Role
@@ -52,33 +60,36 @@ class Offer(NamedTuple):
     hami_name: str = ""
     memory_unit: int = 1
     per_card: int | None = 100
-    config_key: str = ""
+    own_key: str = ""
 
     @property
     def hami(self) -> bool:
         """Whether it takes --hami on, or a name from the user, to register it."""
         return not self.name
 
+    @property
+    def config_key(self) -> str:
+        return self.own_key or _CONFIG_KEYS[self.role]
+
     def name_in_hami(self, chip: str) -> str:
         return (self.hami_name or self.name).format(chip=chip)
 
 
-def slot_offer(maker: str, name: str, key: str = "resourceCountName") -> Offer:
-    return Offer(Role.SLOTS, name, f"{maker}-resource-name", config_key=key)
+# The offers of a vendor whose flags have the usual names.
+def slot_offer(maker: str, name: str, key: str = "") -> Offer:
+    return Offer(Role.SLOTS, name, f"{maker}-resource-name", own_key=key)
 
 
-def memory_offer(
-    maker: str, name: str, head: str, unit: int = 1, key: str = "resourceMemoryName"
-) -> Offer:
+def memory_offer(maker: str, name: str, head: str, unit: int = 1, key: str = "") -> Offer:
     flag = f"{maker}-resource-memory-name"
-    return Offer(Role.MEMORY, name, flag, LEAD + head, memory_unit=unit, config_key=key)
+    return Offer(Role.MEMORY, name, flag, LEAD + head, memory_unit=unit, own_key=key)
 
 
 def core_offer(
-    maker: str, name: str, head: str, per_card: int | None = 100, key: str = "resourceCoreName"
+    maker: str, name: str, head: str, per_card: int | None = 100, key: str = ""
 ) -> Offer:
     flag = f"{maker}-resource-core-name"
-    return Offer(Role.CORES, name, flag, LEAD + head, per_card=per_card, config_key=key)
+    return Offer(Role.CORES, name, flag, LEAD + head, per_card=per_card, own_key=key)
 
 
 class CountRule(NamedTuple):
