@@ -96,7 +96,7 @@ def ascend_templates(text: str) -> dict[str, str]:
 
 def _read_segment(segment: str, place: str) -> tuple[AssignedDevice, ...]:
     # HAMi passes over what has no comma, also between colons.
-    records = [record for record in segment.split(":") if "," in record]
+    records = (record for record in segment.split(":") if "," in record)
     return tuple(_read_device(each, f"{place}, device {i}") for i, each in enumerate(records))
 
 

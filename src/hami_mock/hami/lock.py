@@ -30,13 +30,12 @@ class NodeLock:
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read an annotation's value. Raises Malformed for what HAMi refuses."""
-        fields = text.split(",")
-        if len(fields) not in (1, 3):
+        time, *pod = text.split(",")
+        if len(pod) not in (0, 2):
             raise refusal(
                 "the lock", text, "a time, or a time, a namespace and a pod separated by commas"
             )
-        time, namespace, name = fields if len(fields) == 3 else (text, "", "")
-        return cls(_read_time(time), namespace, name)
+        return cls(_read_time(time), *pod)
 
     def encode(self) -> str:
         time = self.time.isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -22,20 +22,6 @@ __all__ = ["VENDORS", "Identity", "Offer", "Role", "Vendor"]
 
 # New ones come last: the PCI bus IDs of cards are made from their vendor's place in here.
 VENDORS: tuple[Vendor, ...] = (
-    NVIDIA,
-    CAMBRICON,
-    ILUVATAR,
-    ASCEND,
-    HYGON,
-    METAX,
-    METAX_GPU,
-    ENFLAME,
-    ENFLAME_GCU,
-    MTHREADS,
-    KUNLUN,
-    KUNLUN_XPU,
-    AWS_NEURON,
-    AMD,
-    VASTAI,
-    BIREN,
-)
+    NVIDIA, CAMBRICON, ILUVATAR, ASCEND, HYGON, METAX, METAX_GPU, ENFLAME, ENFLAME_GCU, MTHREADS,
+    KUNLUN, KUNLUN_XPU, AWS_NEURON, AMD, VASTAI, BIREN,
+)  # fmt: skip

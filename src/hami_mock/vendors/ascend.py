@@ -114,7 +114,7 @@ ASCEND = Vendor(
             Role.CORES,
             "",
             "ascend-resource-core-name",
-            heads=f"{LEAD}D",
+            f"{LEAD}D",
             hami_name="huawei.com/{chip}-core",
         ),
     ),

@@ -29,11 +29,7 @@ CAMBRICON = Vendor(
             memory_unit=256,
         ),
         Offer(
-            Role.CORES,
-            "",
-            "mlu-core-name",
-            heads=f"{LEAD}B",
-            hami_name="cambricon.com/mlu.smlu.vcore",
+            Role.CORES, "", "mlu-core-name", f"{LEAD}B", hami_name="cambricon.com/mlu.smlu.vcore"
         ),
     ),
     counted=CountRule("cambricon.com/real-mlu-counts", Role.SLOTS, 1, 10),

@@ -80,7 +80,6 @@ class HamiVendor:
 
 
 def known(vendor: Vendor) -> dict[str, HamiVendor]:
-    """Return what the scheduler knows of a vendor before it has read any configuration."""
     slots = vendor.hami.slots or {}
     return {
         word: HamiVendor(word, vendor, default_names(vendor, word), slots.get(word))

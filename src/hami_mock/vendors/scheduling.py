@@ -62,7 +62,6 @@ def reporting_node(
 
 
 def pod_annotations(name: str, assigned: tuple[str, ...] = ()) -> PodAnnotations:
-    """Return the pair that most vendors have."""
     prefix = f"hami.io/{name}-devices"
     return PodAnnotations(f"{prefix}-allocated", f"{prefix}-to-allocate", assigned)
 

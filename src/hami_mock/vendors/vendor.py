@@ -153,7 +153,6 @@ class Vendor:
 
     @property
     def has_chips(self) -> bool:
-        """Whether HAMi names its resources after the chip of the cards."""
         return len(self.words) > 1
 
     @cached_property

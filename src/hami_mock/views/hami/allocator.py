@@ -140,7 +140,6 @@ class Allocator:
 
 
 def _is_over(pod: Object) -> bool:
-    """Tell whether a pod can't come for its devices any more."""
     ended = pod.get("status", {}).get("phase") in ("Failed", "Succeeded")
     decided = annotations_of(pod).get(BIND_PHASE) in (BindPhase.SUCCESS, BindPhase.FAILED)
     return ended or decided

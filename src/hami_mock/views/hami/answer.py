@@ -65,7 +65,6 @@ def vendors_of(state: NodeState) -> list[HamiVendor]:
 
 
 def _says_phase(vendor: HamiVendor, pod: WaitingPod) -> bool:
-    """Tell whether a plugin that gives the pod devices would say when it has them all."""
     return vendor.scheduling.sets_bind_phase and vendor.pods.to_allocate in pod.annotations
 
 

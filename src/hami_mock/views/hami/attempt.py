@@ -1,6 +1,7 @@
 """One call of the kubelet's Allocate: find the pod, take its devices, give back the lock."""
 
 import logging
+from dataclasses import dataclass
 
 import anyio
 
@@ -24,25 +25,20 @@ CLEANUP_SECONDS = 2.0
 _log = logging.getLogger(__name__)
 
 
+@dataclass
 class Attempt:
-    """The way to an answer for containers that need so many devices each."""
+    """The way to an answer for containers that need so many devices each.
 
-    def __init__(
-        self,
-        state: NodeState,
-        kubernetes: Kubernetes,
-        resource: Resource,
-        side: HamiSide,
-        sizes: list[int],
-    ) -> None:
-        self._state = state
-        self._kubernetes = kubernetes
-        self._resource = resource
-        self._side = side
-        self.sizes = sizes
-        self._pod: WaitingPod | None = None
-        self.trouble = "the API server is slow"
-        """What stood in the way last."""
+    `trouble` is what stood in the way last.
+    """
+
+    state: NodeState
+    kubernetes: Kubernetes
+    resource: Resource
+    side: HamiSide
+    sizes: list[int]
+    pod: WaitingPod | None = None
+    trouble: str = "the API server is slow"
 
     async def run(self) -> list[dict[str, str]]:
         """Find the pod and take its devices; try again until it is done or can't be."""
@@ -62,78 +58,78 @@ class Attempt:
 
     async def _look(self) -> Answer:
         await self.find()
-        if self._pod is None:
+        if self.pod is None:
             raise NotAssigned(
-                f"{self._resource.name}: no pod on this node is waiting for devices that HAMi "
+                f"{self.resource.name}: no pod on this node is waiting for devices that HAMi "
                 "assigned; does the pod use HAMi's scheduler?"
             )
-        return answer(self._pod, self._resource, self._side, self.sizes, self._state)
+        return answer(self.pod, self.resource, self.side, self.sizes, self.state)
 
     async def find(self) -> None:
         """Find the pod: the one that the node is locked for, else the one that waits longest."""
-        name, vendor = self._state.node.name, self._side.vendor
-        node = await self._kubernetes.node(name)
+        name, vendor = self.state.node.name, self.side.vendor
+        node = await self.kubernetes.node(name)
         pods = await self._named_by_lock(node)
         if not any(fits(pod, vendor, self.sizes) for pod in pods):
-            bound = await self._kubernetes.pods_on(name)
+            bound = await self.kubernetes.pods_on(name)
             pods += by_bind_time(WaitingPod.of(pod) for pod in bound if waits(pod, name))
-        self._pod = choose(pods, vendor, self.sizes)
+        self.pod = choose(pods, vendor, self.sizes)
 
     async def _named_by_lock(self, node: Object) -> list[WaitingPod]:
-        kind = self._side.vendor.lock
+        kind = self.side.vendor.lock
         lock = locks.read_lock(annotations_of(node).get(kind.annotation)) if kind else None
         if lock is None or not lock.names_pod:
             return []
         try:
-            pod = await self._kubernetes.pod(lock.namespace, lock.name)
+            pod = await self.kubernetes.pod(lock.namespace, lock.name)
         except NotThere:
             return []
-        return [WaitingPod.of(pod)] if waits(pod, self._state.node.name) else []
+        return [WaitingPod.of(pod)] if waits(pod, self.state.node.name) else []
 
     async def _write(self, found: Answer) -> None:
-        assert self._pod is not None
-        pod = self._pod
-        await self._kubernetes.patch_pod_annotations(
+        assert self.pod is not None
+        pod = self.pod
+        await self.kubernetes.patch_pod_annotations(
             pod.namespace, pod.name, found.annotations, pod.version
         )
-        _log.info("%s: allocated to pod %s", self._resource.name, pod)
+        _log.info("%s: allocated to pod %s", self.resource.name, pod)
 
     async def _has_arrived(self, sent: Answer) -> bool:
         """Tell whether a patch was taken whose answer never came: else it would be done twice."""
-        assert self._pod is not None
-        pod = await self._kubernetes.pod(self._pod.namespace, self._pod.name)
+        assert self.pod is not None
+        pod = await self.kubernetes.pod(self.pod.namespace, self.pod.name)
         return sent.annotations.items() <= annotations_of(pod).items()
 
     async def give_up(self, reason: str) -> None:
         """Say on the pod that it failed, and why, and give back the lock."""
         _log.warning("%s", reason)
-        if self._pod is None:
+        if self.pod is None:
             return
         failed = {REASON: reason}
-        if self._side.vendor.scheduling.sets_bind_phase:
+        if self.side.vendor.scheduling.sets_bind_phase:
             failed[BIND_PHASE] = BindPhase.FAILED.value
         with anyio.move_on_after(CLEANUP_SECONDS, shield=True):
             try:
-                await self._kubernetes.patch_pod_annotations(
-                    self._pod.namespace, self._pod.name, failed
+                await self.kubernetes.patch_pod_annotations(
+                    self.pod.namespace, self.pod.name, failed
                 )
             except ClusterError as error:
-                _log.warning("can't mark pod %s as failed: %s", self._pod, error)
+                _log.warning("can't mark pod %s as failed: %s", self.pod, error)
         await self._release()
 
     async def _release(self) -> None:
         """Give back the pod's locks. Without, it is only slower: they expire by themselves."""
-        assert self._pod is not None
-        pod = self._pod
+        assert self.pod is not None
+        pod = self.pod
         held = {
             lock
-            for vendor in vendors_of(self._state)
+            for vendor in vendors_of(self.state)
             if (lock := vendor.lock) and vendor.pods.to_allocate in pod.annotations
         }
         with anyio.move_on_after(CLEANUP_SECONDS, shield=True) as scope:
             try:
                 await locks.release(
-                    self._kubernetes, self._state.node.name, held, pod.namespace, pod.name
+                    self.kubernetes, self.state.node.name, held, pod.namespace, pod.name
                 )
             except ClusterError as error:
                 _log.warning("can't release the lock of pod %s: %s", pod, error)

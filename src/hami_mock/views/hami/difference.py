@@ -33,36 +33,19 @@ def difference(
     }
     here = wanted.annotations.keys() | wanted.handshakes.keys()
     gone = dict.fromkeys(key for key in ours - here if key in shown)
-    reports = _reports(wanted, shown, now, since_report, cards_changed=bool(cards))
-    answers = _answers(wanted, shown, now)
-    return Difference({**cards, **gone, **reports, **answers}, bool(reports))
-
-
-def _reports(
-    wanted: Registration,
-    shown: Mapping[str, str],
-    now: datetime,
-    since_report: timedelta | None,
-    *,
-    cards_changed: bool,
-) -> dict[str, str]:
-    """Return the reports of all vendors if one is due, so that it is one write and not many.
-
-    The scheduler reads changed cards only after a report, so a change is one.
-    """
     styles = {key: style for key, style in wanted.handshakes.items() if style}
-    due = cards_changed or any(
+    # All vendors report when one has to, so that it is one write and not many. The scheduler reads
+    # changed cards only after a report, so a change is one.
+    due = bool(cards) or any(
         key not in shown or report_due(Handshake.parse(shown[key]), since_report) for key in styles
     )
-    return {key: style.write(now) for key, style in styles.items()} if due else {}
-
-
-def _answers(wanted: Registration, shown: Mapping[str, str], now: datetime) -> dict[str, str]:
-    """Return what vendors that don't report must say to a scheduler that has given them up."""
-    return {
+    reports = {key: style.write(now) for key, style in styles.items()} if due else {}
+    # What vendors that don't report must say to a scheduler that has given them up.
+    answers = {
         key: ReportStyle.GO.write(now)
         for key, style in wanted.handshakes.items()
         if style is None
         and (handshake := Handshake.parse(shown.get(key, "")))
         and handshake.state is HandshakeState.DELETED
     }
+    return Difference({**cards, **gone, **reports, **answers}, bool(reports))

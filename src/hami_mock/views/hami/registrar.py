@@ -79,7 +79,6 @@ class Registrar:
             self._node_changes.send()
 
     async def _keep_up(self) -> None:
-        """Write what has to be written, then wait for a reason to look again."""
         state_changed = self._state.changes.next()
         wanted = registration(self._state)
         self._ours |= wanted.annotations.keys()

@@ -1,6 +1,6 @@
 """The node's state → the annotations that HAMi's scheduler reads. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from hami_mock.hami import register
@@ -8,7 +8,6 @@ from hami_mock.hami.kinds import HAMI_CORE, MIG, ReportStyle
 from hami_mock.hami.register import RegisteredDevice
 from hami_mock.node.cards import Card
 from hami_mock.node.hami_side import HamiSide
-from hami_mock.node.resources import Resource
 from hami_mock.node.state import NodeState
 
 
@@ -31,7 +30,9 @@ def registration(state: NodeState) -> Registration:
     """
     annotations: dict[str, str] = {}
     handshakes: dict[str, ReportStyle | None] = {}
-    for resource, side in _registered(state):
+    for resource in state.node.resources:
+        if (side := resource.hami) is None:
+            continue
         cards = [card for card in resource.cards if card.uuid not in state.lost]
         devices = [
             device
@@ -48,12 +49,6 @@ def registration(state: NodeState) -> Registration:
     return Registration(annotations, handshakes)
 
 
-def _registered(state: NodeState) -> Iterator[tuple[Resource, HamiSide]]:
-    for resource in state.node.resources:
-        if resource.hami:
-            yield resource, resource.hami
-
-
 def _device(card: Card, side: HamiSide, *, healthy: bool) -> RegisteredDevice | None:
     """Return a card as HAMi should see it; None for one that it doesn't take in this mode."""
     device = RegisteredDevice(
@@ -68,15 +63,12 @@ def _device(card: Card, side: HamiSide, *, healthy: bool) -> RegisteredDevice | 
         healthy=healthy,
         custom=side.vendor.custom_info(card.index, card.model.product),
     )
-    return _in_instances(card, side, device) if side.mode == MIG else device
-
-
-def _in_instances(card: Card, side: HamiSide, device: RegisteredDevice) -> RegisteredDevice | None:
-    """Return a card that is cut into instances: nothing of it is scaled."""
+    if side.mode != MIG:
+        return device
     profiles = side.vendor.scheduling.profiles(card.model)
     if not profiles:
         return None
-    return replace(
+    return replace(  # nothing of a card that is cut into instances is scaled
         device,
         count=max(len(profile.placements) for profile in profiles),
         memory=card.memory,

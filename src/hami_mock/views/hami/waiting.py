@@ -36,7 +36,6 @@ class WaitingPod:
         return f"{self.namespace}/{self.name}"
 
     def next(self, vendor: HamiVendor, size: int) -> Claim | None:
-        """Return what the kubelet asks for if it asks for so many devices. Raises Malformed."""
         return next_claim(vendor, self.annotations, size)
 
     def having(self, written: Mapping[str, str]) -> Self:
@@ -61,7 +60,6 @@ def waits(pod: Mapping[str, Any], node_name: str) -> bool:
 
 
 def fits(pod: WaitingPod, vendor: HamiVendor, sizes: Sequence[int]) -> bool:
-    """Tell whether a pod's next devices are as many as the kubelet asks for."""
     for size in sizes:
         try:
             claim = pod.next(vendor, size)
