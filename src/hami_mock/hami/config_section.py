@@ -16,9 +16,9 @@ def _text(value: object) -> str:
 
 
 def _filled(value: object) -> str:
-    if not (text := _text(value)):
-        raise ValueError("empty")
-    return text
+    if text := _text(value):
+        return text
+    raise ValueError("empty")
 
 
 def _scaling(value: object) -> float:
@@ -28,9 +28,9 @@ def _scaling(value: object) -> float:
 
 
 def _flag(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError("no boolean")
-    return value
+    if isinstance(value, bool):
+        return value
+    raise ValueError("no boolean")
 
 
 _TEXT = Kind(_text, "a text")
@@ -67,14 +67,7 @@ class Section(Fields):
     def flag(self, key: str) -> bool:
         return self.get(key, _FLAG, False)
 
-    def texts(self, key: str) -> tuple[str, ...]:
+    def check_texts(self, key: str) -> None:
         row = self.row(key)
-        return tuple(row.text(place, needed=True) for place in row.values)
-
-    def wholes(self, key: str) -> tuple[int, ...]:
-        row = self.row(key)
-        return tuple(row.whole(place) for place in row.values)
-
-    def tables(self, key: str) -> list[list["Section"]]:
-        row = self.row(key)
-        return [row.sections(place) for place in row.values]
+        for place in row.values:
+            row.text(place, needed=True)

@@ -6,7 +6,7 @@ whole number. Python differs in all three. All of these raise Malformed for what
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, overload
 
@@ -98,8 +98,11 @@ class Struct(Generic[_T]):
             }
         )
 
-    def write(self, thing: _T) -> dict[str, Any]:
-        return {key: _write(getattr(thing, name), kind) for name, key, kind in self.fields}
+    def write(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the JSON object for values by attribute; what there is none of is left out."""
+        return {
+            key: _write(values[name], kind) for name, key, kind in self.fields if name in values
+        }
 
 
 def _read(value: object, kind: Any, place: str) -> Any:
@@ -118,7 +121,7 @@ def _read(value: object, kind: Any, place: str) -> Any:
 def _write(value: Any, kind: Any) -> Any:
     if isinstance(kind, list):
         return [_write(each, kind[0]) for each in value]
-    return kind.write(value) if isinstance(kind, Struct) else value
+    return kind.write(vars(value)) if isinstance(kind, Struct) else value
 
 
 def _typed(value: object, kind: type[_T], place: str) -> _T:

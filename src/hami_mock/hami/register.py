@@ -10,18 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from hami_mock.hami import go_values as go
 from hami_mock.hami.errors import Malformed
-from hami_mock.hami.go_values import (
-    INT32,
-    INT64,
-    UINT64,
-    Fields,
-    Struct,
-    boolean,
-    json_list,
-    refusal,
-    whole,
-)
 from hami_mock.hami.kinds import HAMI_CORE, Encoding
 from hami_mock.hami.mig import PROFILE, TEMPLATE, MigGeometry, MigProfile
 
@@ -54,16 +44,16 @@ class RegisteredDevice:
     custom: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
-_JSON = Struct(
+_JSON = go.Struct(
     RegisteredDevice,
     (
         ("id", "id", str),
-        ("index", "index", UINT64),
-        ("count", "count", INT32),
-        ("memory", "devmem", INT32),
-        ("cores", "devcore", INT32),
+        ("index", "index", go.UINT64),
+        ("count", "count", go.INT32),
+        ("memory", "devmem", go.INT32),
+        ("cores", "devcore", go.INT32),
         ("type", "type", str),
-        ("numa", "numa", INT64),
+        ("numa", "numa", go.INT64),
         ("mode", "mode", str),
         ("mig_profiles", "migProfiles", [PROFILE]),
         ("mig_geometries", "migtemplate", [[TEMPLATE]]),
@@ -72,14 +62,29 @@ _JSON = Struct(
     ),
 )
 
+_METAX = go.Struct(
+    dict[str, Any],
+    (
+        ("id", "uuid", str),
+        ("Model", "model", str),
+        ("count", "totalDevCount", go.INT32),
+        ("cores", "totalCompute", go.INT32),
+        ("memory", "totalVRam", go.INT32),
+        ("numa", "numa", go.INT32),
+        ("healthy", "healthy", bool),
+        ("QosPolicy", "qosPolicy", str),
+        ("LinkZone", "linkZone", go.INT32),
+    ),
+)
+
 
 def encode(encoding: Encoding, devices: Iterable[RegisteredDevice]) -> str:
     """Return the annotation's value. Raises Malformed for what the encoding can't carry."""
     devices = tuple(devices)
     for position, device in enumerate(devices):
-        # Scaling can make numbers that HAMi's 32 bits don't hold; a refusal there is a silent 0.
+        # Scaling can make numbers that HAMi's 32 bits don't hold; a go.refusal there is a silent 0.
         for name in ("count", "memory", "cores"):
-            whole(str(getattr(device, name)), f"{_place(position, device.id)}: {name}", INT32)
+            go.whole(str(getattr(device, name)), f"{_place(position, device.id)}: {name}", go.INT32)
     if encoding is Encoding.DRS:
         from hami_mock.hami import drs
 
@@ -87,9 +92,10 @@ def encode(encoding: Encoding, devices: Iterable[RegisteredDevice]) -> str:
     if encoding in _COLONS:
         short = encoding is Encoding.SHORT_COLON
         return "".join(_write_colon(device, i, short=short) for i, device in enumerate(devices))
-    write = _write_metax if encoding is Encoding.METAX else _JSON.write
+    struct = _METAX if encoding is Encoding.METAX else _JSON
+    rows = (struct.write({**device.custom, **vars(device)}) for device in devices)
     # HAMi leaves out what is empty, 0 or false, and so must everybody: false is an absent key.
-    filled = [{key: value for key, value in write(each).items() if value} for each in devices]
+    filled = [{key: value for key, value in row.items() if value} for row in rows]
     return json.dumps(filled, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -112,7 +118,7 @@ def decode(
         devices = drs.decode(text, node_name)
     else:
         read = _read_metax if found is Encoding.METAX else _read_json
-        devices = tuple(read(element, i) for i, element in enumerate(json_list(text)))
+        devices = tuple(read(element, i) for i, element in enumerate(go.json_list(text)))
     if not devices:
         raise Malformed("the value has no devices; without any there should be no annotation")
     return devices
@@ -131,8 +137,8 @@ def recognise(text: str) -> Encoding:
 def _has_uuids(text: str) -> bool:
     """Tell whether the first element has Metax's name for the ID, and not HAMi's."""
     try:
-        first, *_ = json_list(text) or [None]
-        fields = Fields(first, "").values
+        first, *_ = go.json_list(text) or [None]
+        fields = go.Fields(first, "").values
     except Malformed:
         return False
     return "uuid" in fields and "id" not in fields
@@ -145,41 +151,14 @@ def _read_json(value: object, position: int) -> RegisteredDevice:
 
 
 def _read_metax(value: object, position: int) -> RegisteredDevice:
-    fields = _fields(value, position, "uuid")
-    return RegisteredDevice(
-        id=fields.get("uuid", str),
-        count=fields.get("totalDevCount", INT32),
-        memory=fields.get("totalVRam", INT32),
-        cores=fields.get("totalCompute", INT32),
-        type=METAX_TYPE,
-        index=position,
-        numa=fields.get("numa", INT32),
-        healthy=fields.get("healthy", bool),
-        custom={
-            "QosPolicy": fields.get("qosPolicy", str),
-            "Model": fields.get("model", str),
-            "LinkZone": fields.get("linkZone", INT32),
-        },
-    )
-
-
-def _write_metax(device: RegisteredDevice) -> dict[str, Any]:
-    return {
-        "uuid": device.id,
-        "model": device.custom.get("Model"),
-        "totalDevCount": device.count,
-        "totalCompute": device.cores,
-        "totalVRam": device.memory,
-        "numa": device.numa,
-        "healthy": device.healthy,
-        "qosPolicy": device.custom.get("QosPolicy"),
-        "linkZone": device.custom.get("LinkZone"),
-    }
+    known = _METAX.read(value, _fields(value, position, "uuid").place)
+    custom = {name: known.pop(name) for name in ("QosPolicy", "Model", "LinkZone")}
+    return RegisteredDevice(**known, type=METAX_TYPE, index=position, custom=custom)
 
 
 def _read_colons(text: str) -> tuple[RegisteredDevice, ...]:
     if ":" not in text:
-        raise refusal(
+        raise go.refusal(
             "the value", text, "JSON, or fields separated by commas with a colon after each card"
         )
     records = [record for record in text.split(":") if record]
@@ -190,17 +169,17 @@ def _read_colon(record: str, position: int) -> RegisteredDevice:
     fields = record.split(",")
     place = _place(position, fields[0])
     if len(fields) not in (7, 9):
-        raise refusal(place, record, f"7 or 9 fields separated by commas, not {len(fields)}")
+        raise go.refusal(place, record, f"7 or 9 fields separated by commas, not {len(fields)}")
     long = len(fields) == 9
     return RegisteredDevice(
         id=fields[0],
-        count=whole(fields[1], f"{place}: count", INT32),
-        memory=whole(fields[2], f"{place}: memory", INT32),
-        cores=whole(fields[3], f"{place}: cores", INT32),
+        count=go.whole(fields[1], f"{place}: count", go.INT32),
+        memory=go.whole(fields[2], f"{place}: memory", go.INT32),
+        cores=go.whole(fields[3], f"{place}: cores", go.INT32),
         type=fields[4],
-        numa=whole(fields[5], f"{place}: numa", INT64),
-        healthy=boolean(fields[6], f"{place}: health"),
-        index=whole(fields[7], f"{place}: index", range(INT64.stop)) if long else 0,
+        numa=go.whole(fields[5], f"{place}: numa", go.INT64),
+        healthy=go.boolean(fields[6], f"{place}: health"),
+        index=go.whole(fields[7], f"{place}: index", range(go.INT64.stop)) if long else 0,
         mode=fields[8] if long else HAMI_CORE,
     )
 
@@ -209,17 +188,17 @@ def _write_colon(device: RegisteredDevice, position: int, *, short: bool) -> str
     place = _place(position, device.id)
     for name, value in (("id", device.id), ("type", device.type), ("mode", device.mode)):
         if "," in value or ":" in value:
-            raise refusal(f"{place}: {name}", value, "without comma and colon in this encoding")
+            raise go.refusal(f"{place}: {name}", value, "without comma and colon in this encoding")
     fields: list[object] = [device.id, device.count, device.memory, device.cores, device.type]
     fields += [device.numa, str(device.healthy).lower()]
     fields += [] if short else [device.index, device.mode]
     return ",".join(map(str, fields)) + ":"
 
 
-def _fields(value: object, position: int, id_key: str) -> Fields:
+def _fields(value: object, position: int, id_key: str) -> go.Fields:
     if value is None:
-        raise refusal(_place(position), value, "an object")  # the scheduler breaks off there
-    fields = Fields(value, _place(position))
+        raise go.refusal(_place(position), value, "an object")  # the scheduler breaks off there
+    fields = go.Fields(value, _place(position))
     fields.place = _place(position, fields.get(id_key, str))
     return fields
 

@@ -55,19 +55,15 @@ class HamiVendor:
 
     @cached_property
     def node(self) -> NodeAnnotations:
-        names = self.vendor.hami.node
-        return names._replace(
-            register=names.register.format(word=self.word),
-            handshake=names.handshake.format(word=self.word),
-        )
+        names, word = self.vendor.hami.node, self.word
+        register, handshake = names.register.format(word=word), names.handshake.format(word=word)
+        return names._replace(register=register, handshake=handshake)
 
     @cached_property
     def pods(self) -> PodAnnotations:
-        names = self.vendor.hami.pods
-        return names._replace(
-            allocated=names.allocated.format(word=self.word),
-            to_allocate=names.to_allocate.format(word=self.word),
-        )
+        allocated, to_allocate, assigned = self.vendor.hami.pods
+        word = self.word
+        return PodAnnotations(allocated.format(word=word), to_allocate.format(word=word), assigned)
 
     def device_type(self, product: str) -> str:
         """Return the type that a card is registered with; the scheduler looks for its word."""

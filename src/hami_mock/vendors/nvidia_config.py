@@ -57,9 +57,10 @@ def _check(section: Section) -> None:
     section.text("libCudaLogLevel")
     section.flag("disableCoreLimit")
     for rule in section.sections("knownMigGeometries"):
-        rule.texts("models")
-        for geometry in rule.tables("allowedGeometries"):
-            for template in geometry:
+        rule.check_texts("models")
+        geometries = rule.row("allowedGeometries")
+        for geometry in geometries.values:
+            for template in geometries.sections(geometry):
                 template.text("name", needed=True)
                 for key in ("memory", "core", "count"):
                     template.whole(key)
@@ -71,13 +72,15 @@ def _check_node(section: Section) -> None:
     section.whole("preconfigureddevicememory")
     section.text("libcudaloglevel")
     filtered = section.section("filterdevices")
-    filtered.texts("uuid")
-    filtered.wholes("index")
+    filtered.check_texts("uuid")
+    indices = filtered.row("index")
+    for place in indices.values:
+        indices.whole(place)
 
 
 def _check_profiles(section: Section) -> None:
     """HAMi doesn't start with a rule that it can't use, so that is a mistake here too."""
-    section.texts("models")
+    section.check_texts("models")
     for key in ("models", "profiles"):
         if section.values.get(key) in (None, []):
             section.refuse(key, "a list that isn't empty")

@@ -22,7 +22,7 @@ import anyio
 from anyio.abc import TaskStatus
 
 from hami_mock.cluster.kubernetes import Kubernetes, Object, annotations_of
-from hami_mock.errors import ClusterError, HamiMockError, NotAssigned, NotThere
+from hami_mock.errors import ClusterError, HamiMockError, NotAssigned
 from hami_mock.hami.assignment import BIND_PHASE, BindPhase
 from hami_mock.hami.kinds import HAMI_LOCK
 from hami_mock.hami.lock import NodeLock
@@ -127,10 +127,7 @@ class Allocator:
         lock = locks.read_lock(annotations_of(node).get(HAMI_LOCK.annotation))
         if lock is None or not lock.names_pod:
             return None
-        try:
-            pod: Object | None = await self._kubernetes.pod(lock.namespace, lock.name)
-        except NotThere:
-            pod = None
+        pod = await locks.pod_of(self._kubernetes, lock)
         if pod is not None and not _is_over(pod):
             return lock
         _log.warning("the lock of pod %s/%s was left behind", lock.namespace, lock.name)

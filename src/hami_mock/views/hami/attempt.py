@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import anyio
 
 from hami_mock.cluster.kubernetes import Kubernetes, Object, annotations_of
-from hami_mock.errors import Away, ClusterError, Conflict, NotAssigned, NotThere
+from hami_mock.errors import Away, ClusterError, Conflict, NotAssigned
 from hami_mock.hami.assignment import BIND_PHASE, BindPhase
 from hami_mock.kit.concurrency import Backoff
 from hami_mock.node.hami_side import HamiSide
@@ -78,13 +78,8 @@ class Attempt:
     async def _named_by_lock(self, node: Object) -> list[WaitingPod]:
         kind = self.side.vendor.lock
         lock = locks.read_lock(annotations_of(node).get(kind.annotation)) if kind else None
-        if lock is None or not lock.names_pod:
-            return []
-        try:
-            pod = await self.kubernetes.pod(lock.namespace, lock.name)
-        except NotThere:
-            return []
-        return [WaitingPod.of(pod)] if waits(pod, self.state.node.name) else []
+        pod = await locks.pod_of(self.kubernetes, lock)
+        return [WaitingPod.of(pod)] if pod and waits(pod, self.state.node.name) else []
 
     async def _write(self, found: Answer) -> None:
         assert self.pod is not None

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import anyio
 
-from hami_mock.cluster.kubernetes import Kubernetes, annotations_of
-from hami_mock.errors import Away, Conflict
+from hami_mock.cluster.kubernetes import Kubernetes, Object, annotations_of
+from hami_mock.errors import Away, Conflict, NotThere
 from hami_mock.hami.errors import Malformed
 from hami_mock.hami.kinds import Lock
 from hami_mock.hami.lock import NodeLock
@@ -17,6 +17,16 @@ def read_lock(text: str | None) -> NodeLock | None:
     try:
         return NodeLock.parse(text) if text is not None else None
     except Malformed:
+        return None
+
+
+async def pod_of(kubernetes: Kubernetes, lock: NodeLock | None) -> Object | None:
+    """Return the pod that a lock names; None if it names none, or one that isn't there."""
+    if lock is None or not lock.names_pod:
+        return None
+    try:
+        return await kubernetes.pod(lock.namespace, lock.name)
+    except NotThere:
         return None
 
 
