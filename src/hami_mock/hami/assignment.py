@@ -60,10 +60,6 @@ class Assignment:
             for devices in self.containers
         )
 
-    @property
-    def is_empty(self) -> bool:
-        return not any(self.containers)
-
     def pop(self) -> tuple[tuple[AssignedDevice, ...], Self]:
         """Return the devices of the next container (none if none are left), and what is left."""
         for i, devices in enumerate(self.containers):

@@ -75,7 +75,7 @@ class Fields:
     @overload
     def get(self, name: str, kind: range) -> int: ...
     def get(self, name: str, kind: Any) -> Any:
-        """Return a str, bool, dict, list, or a whole number in a range; absent is empty."""
+        """Return a str, bool, dict, list, or a whole number in a range; absent is empty or 0."""
         return _read(self.values.get(name.casefold()), kind, f"{self.place}: {name}")
 
 
@@ -90,13 +90,12 @@ class Struct(Generic[_T]):
     fields: tuple[tuple[str, str, Any], ...]
 
     def read(self, value: object, place: str) -> _T:
-        found = Fields(value, place).values
-        return self.make(
-            **{
-                attribute: _read(found.get(key.casefold()), kind, f"{place}: {_small(key)}")
-                for attribute, key, kind in self.fields
-            }
-        )
+        fields = Fields(value, place)
+        # HAMi gives the keys of some structs capitals, and reads them without too.
+        found = {
+            name: fields.get(key[0].lower() + key[1:], kind) for name, key, kind in self.fields
+        }
+        return self.make(**found)
 
     def write(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the JSON object for values by attribute; what there is none of is left out."""
@@ -130,11 +129,6 @@ def _typed(value: object, kind: type[_T], place: str) -> _T:
     if not isinstance(value, kind):
         raise refusal(place, value, _TYPES[kind])
     return value
-
-
-def _small(key: str) -> str:
-    """HAMi gives the keys of some structs capitals, and reads them without too."""
-    return key[0].lower() + key[1:]
 
 
 def _numbers(among: range) -> str:

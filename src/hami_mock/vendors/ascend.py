@@ -104,19 +104,9 @@ ASCEND = Vendor(
             hami_name="huawei.com/{chip}-memory",
         ),
         Offer(
-            Role.SLOTS,
-            "",
-            "ascend-resource-name",
-            hami_name="huawei.com/{chip}",
-            own_key="resourceName",
+            Role.SLOTS, "", "ascend-resource-name", "", "huawei.com/{chip}", own_key="resourceName"
         ),
-        Offer(
-            Role.CORES,
-            "",
-            "ascend-resource-core-name",
-            f"{LEAD}D",
-            hami_name="huawei.com/{chip}-core",
-        ),
+        Offer(Role.CORES, "", "ascend-resource-core-name", f"{LEAD}D", "huawei.com/{chip}-core"),
     ),
     counted=CountRule("huawei.com/Ascend910", Role.MEMORY, 10, 65536),
     hami=Scheduling(

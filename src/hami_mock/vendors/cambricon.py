@@ -19,18 +19,16 @@ CAMBRICON = Vendor(
     cards=2,
     offers=(
         slot_offer("mlu", "cambricon.com/vmlu"),
+        # Not mlu-resource-memory-name: that is Ascend's, see there.
         Offer(
             Role.MEMORY,
             "",
-            # Not mlu-resource-memory-name: that is Ascend's, see there.
             "mlu-memory-name",
-            heads=f"{LEAD}A",
-            hami_name="cambricon.com/mlu.smlu.vmemory",
+            f"{LEAD}A",
+            "cambricon.com/mlu.smlu.vmemory",
             memory_unit=256,
         ),
-        Offer(
-            Role.CORES, "", "mlu-core-name", f"{LEAD}B", hami_name="cambricon.com/mlu.smlu.vcore"
-        ),
+        Offer(Role.CORES, "", "mlu-core-name", f"{LEAD}B", "cambricon.com/mlu.smlu.vcore"),
     ),
     counted=CountRule("cambricon.com/real-mlu-counts", Role.SLOTS, 1, 10),
     hami=Scheduling(

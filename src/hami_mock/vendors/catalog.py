@@ -54,10 +54,8 @@ def models() -> dict[str, dict[str, Model]]:
 
 def find(maker: str, name: str) -> Model | None:
     """Return a maker's model, in whatever case its name is written."""
-    for model in models()[maker].values():
-        if model.name.lower() == name.lower():
-            return model
-    return None
+    known = models()[maker].values()
+    return next((model for model in known if model.name.lower() == name.lower()), None)
 
 
 def similar(maker: str, name: str) -> list[str]:

@@ -86,17 +86,13 @@ def known(vendor: Vendor) -> dict[str, HamiVendor]:
 def default_names(vendor: Vendor, word: str) -> ResourceNames:
     """Return the names and units of HAMi's chart."""
     memory, cores = vendor.offer(Role.MEMORY), vendor.offer(Role.CORES)
-
-    def name(role: Role) -> str:
-        offer = vendor.offer(role)
-        return offer.name_in_hami(word) if offer else ""
-
+    names = {offer.role: offer.name_in_hami(word) for offer in vendor.offers}
     return ResourceNames(
-        count=name(Role.SLOTS),
-        memory=name(Role.MEMORY),
+        count=names.get(Role.SLOTS, ""),
+        memory=names.get(Role.MEMORY, ""),
         memory_unit=memory.memory_unit if memory else 1,
-        cores=name(Role.CORES),
+        cores=names.get(Role.CORES, ""),
         # Where the model says how many, 2 is what HAMi takes before it has seen a node.
         cores_per_card=(cores.per_card or 2) if cores else 100,
-        percentage=name(Role.PERCENTAGE),
+        percentage=names.get(Role.PERCENTAGE, ""),
     )

@@ -15,24 +15,21 @@ ILUVATAR = Vendor(
     cards=2,
     offers=(
         Offer(
-            Role.SLOTS,
-            "iluvatar.ai/vgpu",
-            "iluvatar-resource-name",
-            hami_name="iluvatar.ai/{chip}-vgpu",
+            Role.SLOTS, "iluvatar.ai/vgpu", "iluvatar-resource-name", "", "iluvatar.ai/{chip}-vgpu"
         ),
         Offer(
             Role.CORES,
             "iluvatar.ai/MR-V100.vCore",
             "iluvatar-core-name",
-            heads="^",
-            hami_name="iluvatar.ai/{chip}.vCore",
+            "^",
+            "iluvatar.ai/{chip}.vCore",
         ),
         Offer(
             Role.MEMORY,
             "",
             "iluvatar-memory-name",
-            heads=f"{LEAD}C",
-            hami_name="iluvatar.ai/{chip}.vMem",
+            f"{LEAD}C",
+            "iluvatar.ai/{chip}.vMem",
             memory_unit=256,
         ),
     ),

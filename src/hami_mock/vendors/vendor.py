@@ -56,8 +56,8 @@ class Offer(NamedTuple):
     name: str
     flag: str
     heads: str = ""
-    flag_aliases: tuple[str, ...] = ()
     hami_name: str = ""
+    flag_aliases: tuple[str, ...] = ()
     memory_unit: int = 1
     per_card: int | None = 100
     own_key: str = ""

@@ -34,7 +34,7 @@ def test_each_container_with_devices_gets_them_once_and_in_order(
     containers: tuple[tuple[AssignedDevice, ...], ...],
 ) -> None:
     left, taken = Assignment(containers), []
-    while not left.is_empty:
+    while any(left.containers):
         devices, left = Assignment.parse(left.encode()).pop()
         taken.append(devices)
     assert taken == [devices for devices in containers if devices]
@@ -54,13 +54,13 @@ def test_a_container_of_the_real_scheduler() -> None:
 def test_a_pod_whose_first_container_has_no_devices_gets_its_only_segment() -> None:
     devices, rest = Assignment.parse("GPU-1,NVIDIA,3000,30:;").pop()
     assert devices == (ONE,)
-    assert rest.is_empty
+    assert not any(rest.containers)
     assert rest.encode() == ";"
 
 
 @pytest.mark.parametrize("text", ["", ";", ";;", ":;", "GPU-1:;"])
 def test_what_has_no_comma_is_no_device(text: str) -> None:
-    assert Assignment.parse(text).is_empty
+    assert not any(Assignment.parse(text).containers)
 
 
 def test_later_fields_and_a_missing_end_do_not_matter() -> None:
