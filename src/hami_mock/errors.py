@@ -1,23 +1,4 @@
-"""Everything that can go wrong on purpose, and who must act.
-
-::
-
-    HamiMockError
-    ├── UsageError          the user: a flag, a variable or a file is wrong (exit code 2)
-    ├── StartError          the operator: this machine can't give what we need (exit code 1)
-    ├── KubeletError        nobody: the lifecycle tries again and says so in the log and /readyz
-    │   ├── KubeletAbsent   the kubelet isn't listening (yet)
-    │   └── Refused         the kubelet answered and said no
-    ├── ClusterError        nobody: what the API server didn't do is tried again, and logged
-    │   ├── NotThere        there is no such object
-    │   ├── Conflict        the object was changed in between
-    │   ├── Away            no answer, or a server that isn't well
-    │   └── NotAllowed      the operator: a rule is missing in the agent's role
-    └── DeviceError         the kubelet: it asked for a device that can't be given (a gRPC error)
-        ├── UnknownDevice
-        ├── UnhealthyDevice
-        └── NotAssigned     HAMi has assigned nothing that fits, or it can't be learnt
-"""
+"""Everything that can go wrong on purpose, and who must act."""
 
 from collections.abc import Iterable
 
@@ -27,7 +8,10 @@ class HamiMockError(Exception):
 
 
 class UsageError(HamiMockError):
-    """The input is wrong; `problems` has one line for each mistake found."""
+    """The user must act: a flag, a variable or a file is wrong (exit code 2).
+
+    `problems` has one line for each mistake found.
+    """
 
     def __init__(self, problems: Iterable[str] | str) -> None:
         self.problems = (problems,) if isinstance(problems, str) else tuple(problems)
@@ -35,15 +19,15 @@ class UsageError(HamiMockError):
 
 
 class StartError(HamiMockError):
-    """The input is right, but this machine can't serve it (a port in use, say)."""
+    """The operator must act: this machine can't serve it, a port is in use, say (exit code 1)."""
 
 
 class KubeletError(HamiMockError):
-    """The kubelet didn't take the registration; it is tried again."""
+    """Nobody must act: the kubelet didn't take the registration; it is tried again, and logged."""
 
 
 class KubeletAbsent(KubeletError):
-    """Nobody listens on the kubelet's socket."""
+    """Nobody listens on the kubelet's socket (yet)."""
 
 
 class Refused(KubeletError):
@@ -51,7 +35,7 @@ class Refused(KubeletError):
 
 
 class ClusterError(HamiMockError):
-    """The API server didn't do what it was asked for."""
+    """Nobody must act: what the API server didn't do is tried again, and logged."""
 
 
 class NotThere(ClusterError):
@@ -67,11 +51,11 @@ class Away(ClusterError):
 
 
 class NotAllowed(ClusterError):
-    """The API server knows us too little for that; the text says which rule is missing."""
+    """The operator must act: the agent's role lacks a rule; the text says which."""
 
 
 class DeviceError(HamiMockError):
-    """A request names a device that can't be given."""
+    """The kubelet asked for a device that can't be given: it gets a gRPC error."""
 
 
 class UnknownDevice(DeviceError):
@@ -89,4 +73,4 @@ class UnhealthyDevice(DeviceError):
 
 
 class NotAssigned(DeviceError):
-    """HAMi's scheduler has assigned no devices that the kubelet's request could be for."""
+    """HAMi's scheduler has assigned nothing that fits the request, or it can't be learnt."""

@@ -6,6 +6,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from itertools import chain, zip_longest
 
 WIDEST = 100
 """Lines of prose that are longer are hard to read, however wide the terminal is."""
@@ -70,7 +71,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]], columns: str 
     and a single word is shortened in its middle.
     """
     sides = columns.ljust(len(header))
-    cells = [list(header), *([str(cell) for cell in row] for row in rows)]
+    cells = [[str(cell) for cell in row] for row in (header, *rows)]
     widths = _widths(cells)
     if _excess(widths) > 0:
         kept = [i for i, side in enumerate(sides) if not side.isupper() or _says(cells, i)]
@@ -79,16 +80,14 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]], columns: str 
         widths = _narrowed(_widths(cells), sides.lower())
 
     def lines(row: Sequence[str]) -> list[str]:
-        columns = [_folded(cell, columns) for cell, columns in zip(row, widths, strict=True)]
-        height = max(map(len, columns))
-        padded = [column + [""] * (height - len(column)) for column in columns]
+        folded = map(_folded, row, widths)
         return [
             _GAP.join(map(_aligned, line, widths, sides.lower())).rstrip()
-            for line in zip(*padded, strict=True)
+            for line in zip_longest(*folded, fillvalue="")
         ]
 
     first, *others = map(lines, cells)
-    return [*(paint(line, Style.BOLD) for line in first), *(one for row in others for one in row)]
+    return [*(paint(line, Style.BOLD) for line in first), *chain.from_iterable(others)]
 
 
 def bar(share: float, width: int = 20) -> str:

@@ -49,30 +49,37 @@ class Kind(Generic[_T]):
         return Kind(read, f"{self.allowed}, or {word}", schema, f"{self.metavar}|{word}")
 
 
-def whole(low: int, high: int) -> Kind[int]:
-    """Return the kind of whole numbers in a range."""
+def checked(
+    is_allowed: Callable[[Any], bool], allowed: str, schema: Schema, metavar: str = "VALUE"
+) -> Kind[Any]:
+    """Return the kind of values that stay as they are, if they are allowed."""
 
-    def read(value: object) -> int:
-        # YAML's `yes` and `on` are booleans, and for Python a boolean is a fine number.
-        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise ValueError("not in the range")
+    def read(value: object) -> object:
+        if not is_allowed(value):
+            raise ValueError("not allowed")
         return value
 
-    schema = {"type": "integer", "minimum": low, "maximum": high}
-    return Kind(read, f"a whole number from {low} to {high}", schema, "N")
+    return Kind(read, allowed, schema, metavar)
+
+
+def whole(low: int, high: int) -> Kind[int]:
+    return checked(
+        # YAML's `yes` and `on` are booleans, and for Python a boolean is a fine number.
+        lambda value: type(value) is int and low <= value <= high,
+        f"a whole number from {low} to {high}",
+        {"type": "integer", "minimum": low, "maximum": high},
+        "N",
+    )
 
 
 def factor(most: float) -> Kind[float]:
-    """Return the kind of numbers above 0 that something is multiplied with."""
-
-    def read(value: object) -> float:
-        # Not the other way round: what isn't a number is in no range.
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= most:
-            raise ValueError("not in the range")
-        return float(value)
-
-    schema = {"type": "number", "exclusiveMinimum": 0, "maximum": most}
-    return Kind(read, f"a number above 0, at most {most}", schema, "X")
+    """Return the kind of numbers that something is multiplied with."""
+    return checked(
+        lambda value: type(value) in (int, float) and 0 < value <= most,
+        f"a number above 0, at most {most}",
+        {"type": "number", "exclusiveMinimum": 0, "maximum": most},
+        "X",
+    ).then(float, str)
 
 
 def or_text(kind: Kind[_T]) -> Kind[_T]:
@@ -89,31 +96,30 @@ def or_text(kind: Kind[_T]) -> Kind[_T]:
 
 
 def choice(*words: str) -> Kind[str]:
-    """Return the kind of a few fixed words."""
+    return checked(
+        words.__contains__, "one of " + ", ".join(words), {"enum": list(words)}, "|".join(words)
+    )
 
-    def read(value: object) -> str:
-        if value not in words:
-            raise ValueError("none of the words")
-        return str(value)
 
-    return Kind(read, "one of " + ", ".join(words), {"enum": list(words)}, "|".join(words))
+def one_of(words: type[_E]) -> Kind[_E]:
+    return choice(*words).then(words, str)
 
 
 def pattern(regex: str, allowed: str, metavar: str) -> Kind[str]:
     """Return the kind of texts that match a pattern as a whole."""
+    return checked(
+        lambda value: isinstance(value, str) and re.fullmatch(regex, value) is not None,
+        allowed,
+        {"type": "string", "pattern": f"^({regex})$"},
+        metavar,
+    )
 
-    def read(value: object) -> str:
-        if not isinstance(value, str) or re.fullmatch(regex, value) is None:
-            raise ValueError("no text of that form")
-        return value
 
-    return Kind(read, allowed, {"type": "string", "pattern": f"^({regex})$"}, metavar)
-
-
-def one_of(words: type[_E]) -> Kind[_E]:
-    """Return the kind of the words of an enumeration."""
-    word = choice(*words)
-    return Kind(lambda value: words(str(value)), word.allowed, word.schema, word.metavar)
+MOST_SECONDS = 7 * 24 * 3600.0
+"""Nobody means to wait longer than a week."""
+SHORTEST = 0.01
+"""What changes faster nobody sees, and it would stop all else."""
+_MOST_CHARACTERS = 500
 
 
 def time(low: float) -> Kind[float]:
@@ -128,30 +134,6 @@ def time(low: float) -> Kind[float]:
     least = f"at least {durations.show(low)} and " if low else ""
     allowed = f"{durations.FORM}, {least}at most {durations.show(MOST_SECONDS)}"
     return Kind(read, allowed, {"type": ["string", "number"]}, "DURATION", durations.show)
-
-
-def _line(value: object) -> str:
-    if not isinstance(value, str) or not value.isprintable():
-        raise ValueError("not a line of text")
-    if not 0 < len(value) <= _MOST_CHARACTERS:
-        raise ValueError("too short or too long")
-    return value
-
-
-MOST_SECONDS = 7 * 24 * 3600.0
-"""Nobody means to wait longer than a week."""
-SHORTEST = 0.01
-"""What changes faster nobody sees, and it would stop all else."""
-_MOST_CHARACTERS = 500
-
-LINE = Kind(
-    _line,
-    f"a line of text, at most {_MOST_CHARACTERS} characters",
-    {"type": "string", "minLength": 1, "maxLength": _MOST_CHARACTERS},
-    "TEXT",
-)
-SPAN = time(SHORTEST)
-SEED = or_text(whole(0, 2**31 - 1))
 
 
 def listed(item: Kind[_T], allowed: str, metavar: str, *, least: int = 0) -> Kind[tuple[_T, ...]]:
@@ -170,20 +152,28 @@ def listed(item: Kind[_T], allowed: str, metavar: str, *, least: int = 0) -> Kin
     return Kind(read, allowed, schema, metavar, lambda items: ",".join(map(item.show, items)))
 
 
-def _switch(value: object) -> bool:
-    words = {"on": True, "true": True, "yes": True, "1": True}
-    words |= {"off": False, "false": False, "no": False, "0": False}
-    if isinstance(value, bool | str | int) and str(value).lower() in words:
-        return words[str(value).lower()]
-    raise ValueError("neither on nor off")
-
-
-def _on_off(value: bool) -> str:
-    return "on" if value else "off"
-
-
+_SWITCH = {
+    **dict.fromkeys(("on", "true", "yes", "1"), True),
+    **dict.fromkeys(("off", "false", "no", "0"), False),
+}
 # `on` is a text in YAML 1.2, which editors go by, and a boolean in 1.1.
-SWITCH = Kind(_switch, "on or off", {"enum": [True, False, "on", "off"]}, "on|off", _on_off)
+SWITCH = checked(
+    lambda value: isinstance(value, str | int) and str(value).lower() in _SWITCH,
+    "on or off",
+    {"enum": [True, False, "on", "off"]},
+    "on|off",
+).then(lambda value: _SWITCH[str(value).lower()], lambda is_on: "on" if is_on else "off")
+
+LINE: Kind[str] = checked(
+    lambda value: (
+        isinstance(value, str) and value.isprintable() and 0 < len(value) <= _MOST_CHARACTERS
+    ),
+    f"a line of text, at most {_MOST_CHARACTERS} characters",
+    {"type": "string", "minLength": 1, "maxLength": _MOST_CHARACTERS},
+    "TEXT",
+)
+SPAN = time(SHORTEST)
+SEED = or_text(whole(0, 2**31 - 1))
 
 
 _shown = reprlib.Repr()
@@ -210,9 +200,7 @@ class Mistakes:
         self.lines.append(": ".join(filter(None, (self.file, place, problem))))
 
     def refuse(self, place: str, value: object, allowed: str) -> None:
-        """Add the mistake that a value isn't allowed."""
-        line = not_allowed(place, value, allowed)
-        self.lines.append(f"{self.file}: {line}" if self.file else line)
+        self.say("", not_allowed(place, value, allowed))
 
 
 @dataclass(frozen=True)
@@ -249,7 +237,6 @@ class Fields:
         return self.get(key, kind, default)
 
     def say(self, key: str, problem: str) -> None:
-        """Add a mistake at one of its keys."""
         self.mistakes.say(self.at(key), problem)
 
     def refuse(self, key: str, allowed: str) -> None:
@@ -268,19 +255,12 @@ class Fields:
 
     def section(self, key: str) -> Self:
         """Return a mapping in this one; an empty one if there is none."""
-        value = self.values[key] if key in self else {}
-        if not isinstance(value, dict):
-            self.refuse(key, "a mapping")
-            value = {}
-        return replace(self, values=value, place=self.at(key))
+        return replace(self, values=self._get(key, dict, "a mapping"), place=self.at(key))
 
     def row(self, key: str) -> Self:
         """Return a list in this mapping, as one whose keys are places: models[0], models[1]."""
-        value = self.values[key] if key in self else []
-        if not isinstance(value, list):
-            self.refuse(key, "a list")
-            value = []
-        return replace(self, values={f"{key}[{i}]": each for i, each in enumerate(value)})
+        items = enumerate(self._get(key, list, "a list"))
+        return replace(self, values={f"{key}[{i}]": each for i, each in items})
 
     def sections(self, key: str) -> list[Self]:
         """Return the mappings of a list in this one."""
@@ -289,3 +269,10 @@ class Fields:
             if not isinstance(value, dict):
                 row.mistakes.refuse(row.at(place), value, "a mapping")
         return [row.section(place) for place, each in row.values.items() if isinstance(each, dict)]
+
+    def _get(self, key: str, collection: type[_T], allowed: str) -> _T:
+        value = self.values[key] if key in self else collection()
+        if isinstance(value, collection):
+            return value
+        self.refuse(key, allowed)
+        return collection()

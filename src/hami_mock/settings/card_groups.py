@@ -12,51 +12,48 @@ from hami_mock.kit.values import Fields, Mistakes, not_allowed
 from hami_mock.node.cards import CardGroup
 from hami_mock.settings.kinds import GROUP_KEYS, MOST_CARDS
 from hami_mock.settings.layers import Merged
-from hami_mock.settings.options import BY_NAME
+from hami_mock.settings.options import DEFAULTS
 from hami_mock.vendors import Vendor, catalog
 
 
-def card_groups(vendor: Vendor, values: Merged, problems: list[str]) -> tuple[CardGroup, ...]:
+def card_groups(vendor: Vendor, values: Merged) -> tuple[CardGroup, ...]:
     """Return a vendor's groups: those of the file, or the one of the simple options.
 
-    A section of the file for some nodes may replace the groups of the rest of the file.
+    A section of the file for some nodes may replace the groups of the rest of the file. What is
+    wrong is added to the values' problems.
     """
-    listed = f"{vendor.prefix}-groups"
+    cards, groups = f"{vendor.prefix}-cards", f"{vendor.prefix}-groups"
     if values["vendors"] is not None and vendor.prefix not in values["vendors"]:
-        _check_left_out(vendor, values, problems)
+        values.problems += [
+            f"{values.place(name)}: {values.place('vendors')} excludes {vendor.prefix}: add it "
+            "there, or remove this"
+            for name in (cards, groups)
+            if values.rank(name) >= values.rank("vendors") and values[name]
+        ]
         return ()
-    simple = [f"{vendor.prefix}-{key}" for key in ("cards", "model", "memory")]
-    simple = [name for name in simple if name in BY_NAME]
+    simple = (cards, f"{vendor.prefix}-model", f"{vendor.prefix}-memory")
     in_file = max(simple, key=lambda name: values.rank(name, in_file=True))
-    if values[listed] is None or values.rank(in_file, in_file=True) > values.rank(listed):
-        return _simple_group(vendor, values, problems)
-    if values.rank(in_file, in_file=True) == values.rank(listed):
-        problems.append(f"{values.place(in_file)}: {listed} lists the cards already: keep one")
-    return _listed_groups(vendor, values, problems)
+    if values[groups] is None or values.rank(in_file, in_file=True) > values.rank(groups):
+        return _simple_group(vendor, values)
+    if values.rank(in_file, in_file=True) == values.rank(groups):
+        values.problems.append(
+            f"{values.place(in_file)}: {groups} lists the cards already: keep one"
+        )
+    return _listed_groups(vendor, values)
 
 
-def _check_left_out(vendor: Vendor, values: Merged, problems: list[str]) -> None:
-    problems += [
-        f"{values.place(name)}: {values.place('vendors')} excludes {vendor.prefix}: add it "
-        "there, or remove this"
-        for name in (f"{vendor.prefix}-cards", f"{vendor.prefix}-groups")
-        if values.rank(name) >= values.rank("vendors") and values[name]
-    ]
-
-
-def _listed_groups(vendor: Vendor, values: Merged, problems: list[str]) -> tuple[CardGroup, ...]:
+def _listed_groups(vendor: Vendor, values: Merged) -> tuple[CardGroup, ...]:
     listed = f"{vendor.prefix}-groups"
     place = values.place(listed)
     found = [
-        _group(vendor, group, f"{place}[{number}]", problems)
+        _group(vendor, group, f"{place}[{number}]", values.problems)
         for number, group in enumerate(values[listed])
     ]
     groups = tuple(group for group in found if group is not None)
     total = sum(group.cards for group in groups)
     if total > MOST_CARDS:
-        allowed = f"at most {MOST_CARDS} cards in all groups together"
-        problems.append(not_allowed(place, total, allowed))
-    problems += [
+        values.refuse(listed, total, f"at most {MOST_CARDS} cards in all groups together")
+    values.problems += [
         f"{values.place(name)}: {place} lists the cards: change them there"
         for name in (f"{vendor.prefix}-model", f"{vendor.prefix}-memory")
         if values.rank(name) > values.rank(listed)
@@ -65,7 +62,7 @@ def _listed_groups(vendor: Vendor, values: Merged, problems: list[str]) -> tuple
         return groups
     if values[name] > total:
         allowed = f"at most {total}, the number of cards in {place}: list more there"
-        problems.append(not_allowed(values.place(name), values[name], allowed))
+        values.refuse(name, values[name], allowed)
     return tuple(_first(groups, values[name]))
 
 
@@ -79,11 +76,11 @@ def _first(groups: Sequence[CardGroup], count: int) -> Iterator[CardGroup]:
             yield replace(group, numa=group.numa[: len(cards)], links=links)
 
 
-def _simple_group(vendor: Vendor, values: Merged, problems: list[str]) -> tuple[CardGroup, ...]:
+def _simple_group(vendor: Vendor, values: Merged) -> tuple[CardGroup, ...]:
     cards = values[f"{vendor.prefix}-cards"]
     option = f"{vendor.prefix}-model"
-    model = _find_model(vendor, values[option], values.place(option), problems)
-    memory = values[f"{vendor.prefix}-memory"] if f"{vendor.prefix}-memory" in BY_NAME else None
+    model = _find_model(vendor, values[option], values.place(option), values.problems)
+    memory = values[f"{vendor.prefix}-memory"] if f"{vendor.prefix}-memory" in DEFAULTS else None
     if model is None or not cards:
         return ()
     return (CardGroup(model, memory or model.memory, (None,) * cards),)

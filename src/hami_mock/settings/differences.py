@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from hami_mock.settings.options import BY_NAME, GENERAL, GROUP_OPTIONS, OPTIONS, Takes
+from hami_mock.settings.options import BY_NAME, DEFAULTS, Takes
 from hami_mock.settings.settings import Settings
 
 
@@ -17,7 +17,6 @@ class Difference:
 
     @property
     def takes_effect(self) -> Takes:
-        """When the change does something."""
         return BY_NAME[self.name].takes_effect if self.name in BY_NAME else Takes.AT_ONCE
 
     @property
@@ -27,7 +26,6 @@ class Difference:
 
     @property
     def line(self) -> str:
-        """The change in words."""
         if self.takes_effect is Takes.AT_START:
             return f"{self.name}: takes effect at the next start"
         if self.name not in BY_NAME:
@@ -36,13 +34,10 @@ class Difference:
 
 
 def differences(before: Settings, after: Settings) -> Iterator[Difference]:
-    """Yield all options whose values differ."""
-    general = {option.name for option in GENERAL} - {"vendors"}
-    for name in (*(option.name for option in OPTIONS), *GROUP_OPTIONS):
-        if name in general:
-            old, new = (getattr(each, BY_NAME[name].field) for each in (before, after))
-        else:
-            old, new = before.value(name), after.value(name)
+    for name, default in DEFAULTS.items():
+        old, new = (each.given.get(name, default) for each in (before, after))
+        if name == "node-name":
+            old, new = before.node_name, after.node_name
         if old != new:
             yield Difference(name, _shown(name, old), _shown(name, new))
 

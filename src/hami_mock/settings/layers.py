@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, PlainValidator, ValidationError, create_model
-from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource
+from pydantic_settings import BaseSettings, InitSettingsSource
 
 from hami_mock.kit.similar import did_you_mean, similar
 from hami_mock.kit.values import Kind, not_allowed
 from hami_mock.settings.kinds import GROUPS
-from hami_mock.settings.options import BY_NAME, ENV_PREFIX, GROUP_OPTIONS, OPTIONS
+from hami_mock.settings.options import BY_NAME, DEFAULTS, ENV_PREFIX, GROUP_OPTIONS, OPTIONS
 
 # Kubernetes gives a pod such variables for each Service of its namespace: one named hami-mock must
 # not keep the agent from starting.
@@ -96,7 +96,9 @@ def file_layer(
     problems += [
         f"{path}: {entry.place}: there is no such key{did_you_mean(name, known)}"
         for name, entry in entries.items()
-        if name not in known and not _is_empty_mapping(name, entry)
+        # A vendor's key with nothing under it is null.
+        if name not in known
+        and not (entry.value is None and any(each.startswith(f"{name}-") for each in BY_NAME))
     ]
     found = {
         name: Entry(entry.value, f"{path}: {entry.place}", is_in_file=True)
@@ -104,11 +106,6 @@ def file_layer(
         if name in known
     }
     return _canonical(found, problems)
-
-
-def _is_empty_mapping(name: str, entry: Entry) -> bool:
-    """Tell whether it is a vendor's key with nothing under it, which YAML reads as null."""
-    return entry.value is None and any(known.startswith(f"{name}-") for known in BY_NAME)
 
 
 def _canonical(entries: Mapping[str, Entry], problems: list[str]) -> Layer:
@@ -124,33 +121,36 @@ def _canonical(entries: Mapping[str, Entry], problems: list[str]) -> Layer:
     return layer
 
 
-def strongest(name: str, weakest_first: Iterable[Layer]) -> Any:
+def strongest(name: str, weakest_first: Sequence[Layer]) -> Any:
     """Return an option's value as it was written, before any check; None if nowhere."""
-    found = [layer[name].value for layer in weakest_first if name in layer]
-    return found[-1] if found else None
+    found = (layer[name].value for layer in reversed(weakest_first) if name in layer)
+    return next(found, None)
 
 
 class Merged:
     """The values of all options, from the strongest layer that has each."""
 
     def __init__(self, weakest_first: Sequence[Layer], problems: list[str]) -> None:
-        """Merge. A value that isn't allowed is a problem, and as if it hadn't been given."""
+        """Merge. A value that isn't allowed is a problem, and as if it hadn't been given.
+
+        `problems` stays at hand for what else is found wrong with the values.
+        """
         self._layers = weakest_first
+        self.problems = problems
         given = [name for name in _KINDS if any(name in layer for layer in weakest_first)]
         try:
             self.given = self._merge(given)
         except ValidationError as error:
             wrong = {str(detail["loc"][0]): detail["input"] for detail in error.errors()}
-            problems += [
-                not_allowed(self.place(name), value, _KINDS[name].allowed)
-                for name, value in wrong.items()
-            ]
+            for name, value in wrong.items():
+                self.refuse(name, value, _KINDS[name].allowed)
             self.given = self._merge([name for name in given if name not in wrong])
 
     def __getitem__(self, name: str) -> Any:
-        if name in self.given:
-            return self.given[name]
-        return BY_NAME[name].default if name in BY_NAME else None
+        return self.given.get(name, DEFAULTS[name])
+
+    def refuse(self, name: str, value: object, allowed: str) -> None:
+        self.problems.append(not_allowed(self.place(name), value, allowed))
 
     def rank(self, name: str, *, in_file: bool = False) -> int:
         """Return how strong the layer is (of the file, if so asked) that gave an option, or -1."""
@@ -185,14 +185,8 @@ class _Base(BaseSettings):
 
     @classmethod
     def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        cls, settings_cls: type[BaseSettings], init_settings: Any, *_: Any, **_others: Any
+    ) -> tuple[InitSettingsSource, ...]:
         """Take the layers that the constructor got, and nothing else."""
-        assert isinstance(init_settings, InitSettingsSource)
         layers = init_settings.init_kwargs["layers"]
         return tuple(InitSettingsSource(settings_cls, layer) for layer in layers)

@@ -49,7 +49,7 @@ class Option:
 
     @property
     def field(self) -> str:
-        """The name as that of an attribute."""
+        """The name as that of an attribute of the settings."""
         return self.name.replace("-", "_")
 
     @property
@@ -195,3 +195,5 @@ BY_NAME = {name: option for option in OPTIONS for name in (option.name, *option.
 
 GROUP_OPTIONS = {f"{vendor.prefix}-groups": vendor for vendor in VENDORS}
 """In the file only: lists of groups, for cards of different models on one node."""
+
+DEFAULTS = {option.name: option.default for option in OPTIONS} | dict.fromkeys(GROUP_OPTIONS)

@@ -7,10 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from hami_mock.errors import UsageError
-from hami_mock.kit.values import not_allowed
 from hami_mock.kubelet.limits import Version
-from hami_mock.settings.card_groups import card_groups
-from hami_mock.settings.config_file import ConfigFile, Section, read
+from hami_mock.settings.config_file import ConfigFile, Section, read, read_text
 from hami_mock.settings.layers import (
     Entry,
     Layer,
@@ -20,14 +18,14 @@ from hami_mock.settings.layers import (
     strongest,
     text_layer,
 )
-from hami_mock.settings.options import BY_NAME, GENERAL
-from hami_mock.settings.vendor_settings import Hami, Named, VendorSettings, vendor_settings
+from hami_mock.settings.options import GENERAL
+from hami_mock.settings.vendor_settings import Named, VendorSettings, vendor_settings
 from hami_mock.vendors import VENDORS
 
 if TYPE_CHECKING:
-    from hami_mock.settings.device_config_layer import DeviceFile
+    from hami_mock.settings.hami_config.device_config import DeviceConfig
 
-_DeviceFiles = dict[str, "DeviceFile | None"]
+_DeviceConfigs = dict[str, "DeviceConfig | None"]
 """Files that have been read, by path; None for one that couldn't be."""
 
 # Linux takes 107 bytes for the path of a unix socket; the longest of our names needs 48 of them.
@@ -64,12 +62,6 @@ class Settings:
     section: Section | None = None
     """The section of the file that is for this node."""
 
-    def value(self, name: str) -> Any:
-        """Return the value of an option, or of a vendor's groups (None: there are none)."""
-        if name in self.given:
-            return self.given[name]
-        return BY_NAME[name].default if name in BY_NAME else None
-
     @property
     def is_companion(self) -> bool:
         """Whether the cards are those of a real plugin of HAMi's."""
@@ -77,7 +69,6 @@ class Settings:
 
     @property
     def needs_cluster(self) -> bool:
-        """Whether the agent has something to do with the API server while it runs."""
         return self.hami or self.is_companion or self.kubernetes_events
 
 
@@ -96,20 +87,13 @@ def load_all(flags: Mapping[str, str]) -> tuple[Settings, ...]:
 
     A section for one node by name has that name; the others have that of this node.
     """
-    mine, *others = _load(flags, {}, for_all=True)
-    # In the order of the file; all other nodes come last.
-    return tuple(sorted((mine, *others), key=_position))
-
-
-def _position(settings: Settings) -> tuple[bool, int]:
-    place = settings.section.place if settings.section else ""
-    return not place, int("".join(filter(str.isdigit, place)) or 0)
+    return tuple(_load(flags, {}, for_all=True)[1])
 
 
 def _load(
     flags: Mapping[str, str], overrides: Mapping[str, str], *, for_all: bool
-) -> list[Settings]:
-    """Return the settings of this node, and then those of the file's other sections."""
+) -> tuple[Settings, list[Settings]]:
+    """Return the settings of this node, and those of all sections in the order of the file."""
     problems: list[str] = []
     warnings: list[str] = []
     strong = [
@@ -123,26 +107,30 @@ def _load(
         file = read(path) if path else file
     except UsageError as error:
         problems += error.problems
-    weak = [_node_name_layer(), file_layer(path, file.entries, problems)]
+    # What the manifests set from the pod's own node.
+    name = os.environ.get("NODE_NAME")
+    of_pod = {"node-name": Entry(name, "NODE_NAME")} if name else {}
+    weak = [of_pod, file_layer(path, file.entries, problems)]
     node_name = str(strongest("node-name", [*weak, *strong]) or socket.gethostname())
     chosen = file.section_of(node_name)
     # A mistake in the section of another node is one too: or this node would start where the next
     # one won't.
-    others: list[Section | None] = [s for s in file.sections if s is not chosen]
-    if for_all and chosen is not None and not any("*" in s.globs for s in file.sections):
-        others.append(None)
+    sections: list[Section | None] = [*file.sections]
+    if chosen is None or (for_all and not any("*" in s.globs for s in file.sections)):
+        sections.append(None)
     # Each is read once, and anew when the settings are loaded again.
-    device_files: _DeviceFiles = {}
+    device_configs: _DeviceConfigs = {}
     found = []
-    for section in (chosen, *others):
+    for section in sections:
+        special = [file_layer(path, section.entries, problems, is_section=True)] if section else []
         stronger = strong if section is chosen or for_all else map(_without_cards, strong)
-        layers = [*weak, *_special(path, section, problems), *stronger]
+        layers = [*weak, *special, *stronger]
         name = node_name if section is chosen else _name_in(section) or node_name
-        settings = _settings(layers, name, device_files, problems)
+        settings = _settings(layers, name, device_configs, problems)
         found.append(replace(settings, warnings=tuple(warnings), section=section))
     if problems:
         raise UsageError(dict.fromkeys(problems))
-    return found
+    return found[sections.index(chosen)], found
 
 
 def _without_cards(layer: Layer) -> Layer:
@@ -158,27 +146,22 @@ def _name_in(section: Section | None) -> str:
     return section.globs[0]
 
 
-def _node_name_layer() -> Layer:
-    # What the manifests set from the pod's own node.
-    name = os.environ.get("NODE_NAME")
-    return {"node-name": Entry(name, "NODE_NAME")} if name else {}
-
-
-def _special(path: str, section: Section | None, problems: list[str]) -> list[Layer]:
-    return [file_layer(path, section.entries, problems, is_section=True)] if section else []
-
-
 def _settings(
-    layers: Sequence[Layer], node_name: str, device_files: _DeviceFiles, problems: list[str]
+    layers: Sequence[Layer], node_name: str, device_configs: _DeviceConfigs, problems: list[str]
 ) -> Settings:
-    device_file = _device_file(layers, device_files, problems)
-    if device_file is not None:
-        layers = [_device_layer(device_file, layers, node_name), *layers]
+    config = _device_config(strongest("device-config-file", layers), device_configs, problems)
+    if config is not None:
+        from hami_mock.settings.device_config_layer import device_config_layer
+
+        layers = [device_config_layer(config, layers, node_name), *layers]
     values = Merged(layers, problems)
-    hami = Hami(values["hami"], device_file)
-    vendors = tuple(vendor_settings(vendor, values, hami, problems) for vendor in VENDORS)
+    vendors = tuple(vendor_settings(vendor, values, config) for vendor in VENDORS)
     _check_names(vendors, problems)
-    _check_socket_dir(values, problems)
+    if len(os.fsencode(values["socket-dir"])) > LONGEST_SOCKET_DIR:
+        allowed = (
+            f"at most {LONGEST_SOCKET_DIR} bytes long, because paths of unix sockets are limited"
+        )
+        values.refuse("socket-dir", values["socket-dir"], allowed)
     if values["hami"] and values["source"] == "hami":
         problems.append(
             f"{values.place('hami')}: an agent that acts as HAMi's node side can't accompany "
@@ -189,31 +172,21 @@ def _settings(
     return Settings(**own, given=values.given)
 
 
-def _device_file(
-    layers: Sequence[Layer], known: _DeviceFiles, problems: list[str]
-) -> "DeviceFile | None":
-    path = strongest("device-config-file", layers)
+def _device_config(
+    path: object, known: _DeviceConfigs, problems: list[str]
+) -> "DeviceConfig | None":
     if not path or not isinstance(path, str):
         return None  # what is no text is said to be wrong with the other values
     if path not in known:
         # Here, because few agents have such a file, and what reads it takes long to load.
-        from hami_mock.settings import device_config_layer
+        from hami_mock.settings.hami_config.device_config import parse
 
         known[path] = None
         try:
-            known[path] = device_config_layer.read(path)
+            known[path] = parse(read_text("device-config-file", path), path)
         except UsageError as error:
             problems += error.problems
     return known[path]
-
-
-def _device_layer(file: "DeviceFile", stronger: Sequence[Layer], node_name: str) -> Layer:
-    # Chips have names of their own, so which cards there are must be known first.
-    values = Merged(stronger, [])
-    groups = {
-        vendor.name: card_groups(vendor, values, []) for vendor in VENDORS if vendor.has_chips
-    }
-    return file.layer(node_name, {key: own[0].model for key, own in groups.items() if own})
 
 
 def _check_names(vendors: tuple[VendorSettings, ...], problems: list[str]) -> None:
@@ -227,12 +200,3 @@ def _check_names(vendors: tuple[VendorSettings, ...], problems: list[str]) -> No
                     f"{taken[named.name]}: each resource needs its own name"
                 )
             taken.setdefault(named.name, named.source)
-
-
-def _check_socket_dir(values: Merged, problems: list[str]) -> None:
-    folder = values["socket-dir"]
-    if len(os.fsencode(folder)) > LONGEST_SOCKET_DIR:
-        allowed = (
-            f"at most {LONGEST_SOCKET_DIR} bytes long, because paths of unix sockets are limited"
-        )
-        problems.append(not_allowed(values.place("socket-dir"), folder, allowed))

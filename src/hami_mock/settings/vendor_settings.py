@@ -4,17 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hami_mock.kit.values import not_allowed
 from hami_mock.node.cards import CardGroup
 from hami_mock.settings.card_groups import card_groups
 from hami_mock.settings.layers import Merged
-from hami_mock.settings.options import BY_NAME
+from hami_mock.settings.options import DEFAULTS
 from hami_mock.vendors import Offer, Role, Vendor
 
 if TYPE_CHECKING:
     # What HAMi's scheduler knows takes long to load, and few agents need it.
     from hami_mock.node.hami_side import HamiSide
-    from hami_mock.settings.device_config_layer import DeviceFile
+    from hami_mock.settings.hami_config.device_config import DeviceConfig
     from hami_mock.vendors.hami_vendor import HamiVendor
 
 
@@ -45,56 +44,45 @@ class VendorSettings:
     hami: "HamiSide | None" = None
 
 
-@dataclass(frozen=True)
-class Hami:
-    """Whether the agent is the node side of HAMi, and HAMi's own configuration, if it was given."""
-
-    is_on: bool
-    file: "DeviceFile | None" = None
-
-    def vendor(self, vendor: Vendor, groups: tuple[CardGroup, ...]) -> "HamiVendor":
-        """Return what the scheduler knows of a vendor's cards; the first decides on the chip."""
-        if not (vendor.has_chips and groups):
-            return vendor.chips[vendor.words[0]]
-        model = groups[0].model
-        of_file = self.file.config.of(vendor, model) if self.file else None
-        return of_file.hami if of_file else vendor.chips[model.chip]
-
-
 def vendor_settings(
-    vendor: Vendor, values: Merged, hami: Hami, problems: list[str]
+    vendor: Vendor, values: Merged, config: "DeviceConfig | None"
 ) -> VendorSettings:
-    """Return a vendor's settings. What is wrong with its cards is added to the problems."""
+    """Return a vendor's settings. What is wrong with its cards is added to the values' problems."""
 
     def value(key: str, otherwise: Any) -> Any:
         # A vendor has no option for what none of its resources counts.
         option = f"{vendor.prefix}-{key}"
-        return values[option] if option in BY_NAME else otherwise
+        return values[option] if option in DEFAULTS else otherwise
 
-    groups = card_groups(vendor, values, problems)
+    groups = card_groups(vendor, values)
+    is_hami = values["hami"]
     offers = tuple(
         offer
         for offer in vendor.offers
-        if hami.is_on or not offer.hami or values.rank(offer.flag) >= 0
+        if is_hami or not offer.hami or values.rank(offer.flag) >= 0
     )
     has_slots = any(offer.role is Role.SLOTS for offer in offers)
     split = value("split", 1)
     if split is None:
-        split = (hami.vendor(vendor, groups).slots or 1) if has_slots else 1
+        split = (_hami_vendor(vendor, groups, config).slots or 1) if has_slots else 1
     factor = value("memory-factor", 1)
     scalings = (value("memory-scaling", 1.0), value("core-scaling", 1.0))
     side = None
-    if hami.is_on and groups:
+    if is_hami and groups:
         from hami_mock.node.hami_side import HamiSide
 
-        _check_chips(vendor, values, groups, problems)
+        chips = dict.fromkeys(group.model.chip for group in groups)
+        if len(chips) > 1:
+            values.problems.append(
+                f"{values.place(f'{vendor.prefix}-groups')}: {' and '.join(chips)} can't share a "
+                "node with --hami on: HAMi names resources after the chip"
+            )
         if factor == "auto":
             # Its scheduler reckons with a factor of its own, and pods ask in units of that.
             allowed = "a number with --hami on, the same as memoryFactor in HAMi's configuration"
-            problems.append(
-                not_allowed(values.place(f"{vendor.prefix}-memory-factor"), factor, allowed)
-            )
-        side = HamiSide(hami.vendor(vendor, groups), split, *scalings, value("mode", ""))
+            values.refuse(f"{vendor.prefix}-memory-factor", factor, allowed)
+        known = _hami_vendor(vendor, groups, config)
+        side = HamiSide(known, split, *scalings, value("mode", ""))
     chip = groups[0].model.chip if groups else vendor.words[0]
     return VendorSettings(
         vendor=vendor,
@@ -103,7 +91,7 @@ def vendor_settings(
         memory_scaling=scalings[0],
         core_scaling=scalings[1],
         memory_factor=None if factor == "auto" else factor,
-        names={offer.role: _named(offer, values, chip, hami.is_on) for offer in vendor.offers},
+        names={offer.role: _named(offer, values, chip, is_hami) for offer in vendor.offers},
         offers=offers,
         hami=side,
     )
@@ -115,12 +103,12 @@ def _named(offer: Offer, values: Merged, chip: str, is_hami: bool) -> Named:
     return Named(given or default, values.place(offer.flag))
 
 
-def _check_chips(
-    vendor: Vendor, values: Merged, groups: tuple[CardGroup, ...], problems: list[str]
-) -> None:
-    chips = dict.fromkeys(group.model.chip for group in groups)
-    if len(chips) > 1:
-        problems.append(
-            f"{values.place(f'{vendor.prefix}-groups')}: {' and '.join(chips)} can't share a "
-            "node with --hami on: HAMi names resources after the chip"
-        )
+def _hami_vendor(
+    vendor: Vendor, groups: tuple[CardGroup, ...], config: "DeviceConfig | None"
+) -> "HamiVendor":
+    """Return what the scheduler knows of a vendor's cards; the first decides on the chip."""
+    if not (vendor.has_chips and groups):
+        return vendor.chips[vendor.words[0]]
+    model = groups[0].model
+    of_file = config.of(vendor, model) if config else None
+    return of_file.hami if of_file else vendor.chips[model.chip]

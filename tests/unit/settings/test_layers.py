@@ -206,7 +206,7 @@ def test_a_bad_value_that_a_stronger_layer_covers_is_no_mistake() -> None:
 def test_a_mistake_in_a_group_is_named_with_its_place(groups: object, line: str) -> None:
     entries = {"nvidia-groups": Entry(groups, "f")}
     problems: list[str] = []
-    card_groups(NVIDIA, Merged([entries], problems), problems)
+    card_groups(NVIDIA, Merged([entries], problems))
     assert len(problems) == 1
     assert problems[0].startswith(line)
 

@@ -31,14 +31,16 @@ class Configured:
 
 @dataclass(frozen=True, eq=False)
 class DeviceConfig:
-    """What a file says. Of two chips with one word the first counts."""
+    """What a file says."""
 
     configured: tuple[Configured, ...] = ()
     root: Section = field(default_factory=lambda: Section({}))
+    source: str = ""
+    """The file."""
 
     @property
     def vendors(self) -> dict[str, HamiVendor]:
-        """The vendors that the scheduler knows, by its word."""
+        """The vendors that the scheduler knows, by its word; of two chips with one, the first."""
         found: dict[str, HamiVendor] = {}
         for each in self.configured:
             found.setdefault(each.hami.word, each.hami)
@@ -68,21 +70,18 @@ class DeviceConfig:
 def parse(text: str, source: str) -> DeviceConfig:
     """Read a file's text. Raises UsageError with all that is wrong, each with its place."""
     root = Section(_load(text, source))
-    config = DeviceConfig(tuple(found for vendor in VENDORS for found in _read(vendor, root)), root)
+    found = tuple(each for vendor in VENDORS for each in _read(vendor, root))
+    config = DeviceConfig(found, root, source)
     for vendor in VENDORS:
         config.options(vendor, "")
     # Two vendors in one section, or two readers of it, find the same mistake.
     problems = list(dict.fromkeys(root.mistakes.lines))
-    if not problems and not any(root.values.get(key) for key in _known_sections()):
+    sections = {key for v in VENDORS for key in (v.config.name, *v.config.more)}
+    if not problems and not any(root.values.get(key) for key in sections):
         problems = ["the file configures no devices; HAMi wouldn't start with it"]
     if problems:
         raise UsageError(f"{source}: {problem}" for problem in problems)
     return config
-
-
-def _known_sections() -> Iterator[str]:
-    for vendor in VENDORS:
-        yield from (vendor.config.name, *vendor.config.more)
 
 
 def _read(vendor: Vendor, root: Section) -> Iterator[Configured]:
