@@ -38,7 +38,6 @@ class _Text(logging.Formatter):
 
 class _Json(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        """Return one JSON object."""
         fields: dict[str, Any] = {
             "time": _timestamp(record),
             "level": record.levelname.lower(),

@@ -3,6 +3,7 @@
 What has no time zone is in the one of this machine. `moment` is always in seconds since 1970.
 """
 
+from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 
 from hami_mock.kit import durations
@@ -13,10 +14,8 @@ FORM = "a time such as 2m (ago), 10:00, 2026-11-16 10:00 or 2026-11-16T10:00:00Z
 
 def parse(text: str, now: float) -> float:
     """Return the moment that a text means. Raises ValueError for what is none."""
-    try:
+    with suppress(ValueError):
         return now - durations.parse(text)
-    except ValueError:
-        pass
     here = datetime.fromtimestamp(now).astimezone()
     if ":" in text[:3]:
         moment = datetime.combine(date.fromtimestamp(now), time.fromisoformat(text)).astimezone()

@@ -34,7 +34,6 @@ class Section:
     entries: Entries
 
     def matches(self, node_name: str) -> bool:
-        """Tell whether the section is for that node."""
         return any(fnmatchcase(node_name, glob) for glob in self.globs)
 
 
@@ -46,7 +45,6 @@ class ConfigFile:
     sections: tuple[Section, ...] = ()
 
     def section_of(self, node_name: str) -> Section | None:
-        """Return the first section that is for that node."""
         return next((s for s in self.sections if s.matches(node_name)), None)
 
 
@@ -74,19 +72,15 @@ def read(path: str) -> ConfigFile:
     if not isinstance(document, dict):
         raise UsageError(f"{path}: the file must be a mapping of options, not {_name(document)}")
     mistakes = Mistakes(path)
-    nodes = _listed(document.pop("nodes", None), mistakes)
-    found = [_section(node, f"nodes[{i}]", mistakes) for i, node in enumerate(nodes)]
+    nodes = document.pop("nodes", None)
+    if not isinstance(nodes, list | None):
+        mistakes.say("nodes", f"must be a list of sections, not {_name(nodes)}")
+        nodes = []
+    found = [_section(node, f"nodes[{i}]", mistakes) for i, node in enumerate(nodes or [])]
     entries = _flatten(document, mistakes)
     if mistakes.lines:
         raise UsageError(mistakes.lines)
     return ConfigFile(entries, tuple(section for section in found if section is not None))
-
-
-def _listed(nodes: Any, mistakes: Mistakes) -> list[Any]:
-    if isinstance(nodes, list | None):
-        return nodes or []
-    mistakes.say("nodes", f"must be a list of sections, not {_name(nodes)}")
-    return []
 
 
 def _section(node: Any, place: str, mistakes: Mistakes) -> Section | None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from hami_mock.kit.values import Kind, choice, factor, listed, or_text, pattern, whole
+from hami_mock.kit.values import Kind, checked, choice, factor, listed, or_text, pattern, whole
 from hami_mock.kubelet.limits import parse_version
 from hami_mock.node.xid import XID
 from hami_mock.vendors import VENDORS
@@ -48,15 +48,11 @@ ADDRESS = pattern(
 )
 
 
-def _vendor(value: object) -> str:
-    # People know the maker, and flags the prefix that HAMi's mock gave it.
-    known = {vendor.name: vendor.prefix for vendor in VENDORS}
-    return _PREFIX.read(known.get(str(value), value))
-
-
 _PREFIX = choice(*(vendor.prefix for vendor in VENDORS))
+# People know the maker, and flags the prefix that HAMi's mock gave it.
+_PREFIXES = {vendor.name: vendor.prefix for vendor in VENDORS}
 VENDOR_LIST = listed(
-    replace(_PREFIX, read=_vendor),
+    replace(_PREFIX, read=lambda value: _PREFIX.read(_PREFIXES.get(str(value), value))),
     f"one or more of {', '.join(vendor.prefix for vendor in VENDORS)}, separated by commas",
     "NAME,NAME",
     least=1,
@@ -96,15 +92,9 @@ GROUP_KEYS: Mapping[str, Kind[Any]] = {
 """The keys of one group of cards."""
 
 
-def _groups(value: object) -> list[object]:
+GROUPS = checked(
     # What is in them is read where the vendor is known.
-    if not isinstance(value, list):
-        raise ValueError("not a list")
-    return value
-
-
-GROUPS = Kind(
-    _groups,
+    lambda value: isinstance(value, list),
     "a list of groups of cards, such as [{cards: 4, model: T4}]",
     {
         "type": "array",

@@ -6,7 +6,7 @@ the user wrote.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -46,13 +46,8 @@ Layer = Mapping[str, Entry]
 
 def text_layer(values: Mapping[str, str], dashes: str, problems: list[str]) -> Layer:
     """Return the layer of flags, or without dashes that of `ctl set`."""
-    problems += [
-        f"{dashes}{name}: there is no such option{did_you_mean(name, BY_NAME)}"
-        for name in values
-        if name not in BY_NAME
-    ]
-    known = {name: Entry(value, dashes + name) for name, value in values.items() if name in BY_NAME}
-    return _canonical(known, problems)
+    entries = {name: Entry(value, dashes + name) for name, value in values.items()}
+    return _layer(entries, BY_NAME, "option", problems)
 
 
 def environment_layer(
@@ -83,7 +78,7 @@ def environment_layer(
         for variable, name in known.items()
         if variable in environ
     }
-    return _canonical(given, problems)
+    return _layer(given, BY_NAME, "variable", problems)
 
 
 def file_layer(
@@ -93,25 +88,25 @@ def file_layer(
     # A section is chosen by the node's name: it can't change it.
     barred = {"config", "node-name"} if is_section else {"config"}
     known = (BY_NAME.keys() | GROUP_OPTIONS.keys()) - barred
-    problems += [
-        f"{path}: {entry.place}: there is no such key{did_you_mean(name, known)}"
-        for name, entry in entries.items()
-        # A vendor's key with nothing under it is null.
-        if name not in known
-        and not (entry.value is None and any(each.startswith(f"{name}-") for each in BY_NAME))
-    ]
     found = {
         name: Entry(entry.value, f"{path}: {entry.place}", is_in_file=True)
         for name, entry in entries.items()
-        if name in known
+        # A vendor's key with nothing under it is null.
+        if entry.value is not None or not any(each.startswith(f"{name}-") for each in BY_NAME)
     }
-    return _canonical(found, problems)
+    return _layer(found, known, "key", problems)
 
 
-def _canonical(entries: Mapping[str, Entry], problems: list[str]) -> Layer:
+def _layer(
+    entries: Mapping[str, Entry], known: Collection[str], noun: str, problems: list[str]
+) -> Layer:
     """Return the entries under their options' proper names; one that says it twice is a problem."""
     layer: dict[str, Entry] = {}
     for name, entry in entries.items():
+        if name not in known:
+            hint = did_you_mean(name, known)
+            problems.append(f"{entry.place}: there is no such {noun}{hint}")
+            continue
         proper = BY_NAME[name].name if name in BY_NAME else name
         if proper in layer:
             problems.append(

@@ -30,7 +30,6 @@ _GROUPS = """\
 
 
 def config_template() -> str:
-    """Return the text of the file."""
     options = (option for option in OPTIONS if option.name != "config")
     sections = groupby(options, key=lambda option: option.section)
     texts = [f"\n# ---- {name}\n{''.join(map(_entry, own))}" for name, own in sections]
