@@ -29,12 +29,10 @@ class Style(StrEnum):
 
 
 def is_fancy() -> bool:
-    """Tell whether stdout is a terminal that wants colour."""
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
 
 
 def is_unicode() -> bool:
-    """Tell whether any character can be written to stdout."""
     return (sys.stdout.encoding or "").lower().startswith("utf")
 
 
@@ -56,7 +54,6 @@ def wrap(text: str, columns: int) -> list[str]:
 
 
 def shorten(text: str, columns: int) -> str:
-    """Return the text with an ellipsis in its middle, if it is too long."""
     if len(text) <= columns:
         return text
     head = columns // 2
@@ -102,7 +99,6 @@ def _widths(cells: list[list[str]]) -> list[int]:
 
 
 def _excess(widths: list[int]) -> int:
-    """Return by how much a table is too wide for the terminal."""
     columns = width()
     return 0 if columns is None else sum(widths) + len(_GAP) * (len(widths) - 1) - columns
 

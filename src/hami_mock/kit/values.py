@@ -34,7 +34,6 @@ class Kind(Generic[_T]):
     """Writes a value as a user would."""
 
     def then(self, make: Callable[[_T], _D], show: Callable[[Any], str]) -> "Kind[_D]":
-        """Return the kind that makes something of the value."""
         return Kind(
             lambda value: make(self.read(value)), self.allowed, self.schema, self.metavar, show
         )
@@ -52,8 +51,6 @@ class Kind(Generic[_T]):
 def checked(
     is_allowed: Callable[[Any], bool], allowed: str, schema: Schema, metavar: str = "VALUE"
 ) -> Kind[Any]:
-    """Return the kind of values that stay as they are, if they are allowed."""
-
     def read(value: object) -> object:
         if not is_allowed(value):
             raise ValueError("not allowed")
@@ -123,8 +120,6 @@ _MOST_CHARACTERS = 500
 
 
 def time(low: float) -> Kind[float]:
-    """Return the kind of lengths of time that are at least so long."""
-
     def read(value: object) -> float:
         seconds = durations.parse(value)
         if not low <= seconds <= MOST_SECONDS:
@@ -183,7 +178,6 @@ _shown.maxlevel = 3
 
 
 def not_allowed(place: str, value: object, allowed: str) -> str:
-    """Return the line that says that a value isn't allowed, and what is."""
     # A short form of it: with YAML's aliases, a small file makes a value of gigabytes.
     return f"{place}: {_shown.repr(value)} is not allowed: it must be {allowed}"
 
@@ -217,7 +211,6 @@ class Fields:
         return key in self.values and not (self.is_null_absent and self.values[key] is None)
 
     def at(self, key: str) -> str:
-        """Return the place of one of its keys."""
         return f"{self.place}.{key}" if self.place else key
 
     def get(self, key: str, kind: Kind[_T], default: _D) -> _T | _D:
@@ -240,7 +233,6 @@ class Fields:
         self.mistakes.say(self.at(key), problem)
 
     def refuse(self, key: str, allowed: str) -> None:
-        """Add the mistake that a key's value isn't allowed, or is missing."""
         if key in self:
             self.mistakes.refuse(self.at(key), self.values[key], allowed)
         else:
@@ -263,7 +255,6 @@ class Fields:
         return replace(self, values={f"{key}[{i}]": each for i, each in items})
 
     def sections(self, key: str) -> list[Self]:
-        """Return the mappings of a list in this one."""
         row = self.row(key)
         for place, value in row.values.items():
             if not isinstance(value, dict):

@@ -12,7 +12,7 @@ from hami_mock.kit.values import Fields, Mistakes, not_allowed
 from hami_mock.node.cards import CardGroup
 from hami_mock.settings.kinds import GROUP_KEYS, MOST_CARDS
 from hami_mock.settings.layers import Merged
-from hami_mock.settings.options import DEFAULTS
+from hami_mock.settings.options import BY_NAME
 from hami_mock.vendors import Vendor, catalog
 
 
@@ -80,7 +80,7 @@ def _simple_group(vendor: Vendor, values: Merged) -> tuple[CardGroup, ...]:
     cards = values[f"{vendor.prefix}-cards"]
     option = f"{vendor.prefix}-model"
     model = _find_model(vendor, values[option], values.place(option), values.problems)
-    memory = values[f"{vendor.prefix}-memory"] if f"{vendor.prefix}-memory" in DEFAULTS else None
+    memory = values[f"{vendor.prefix}-memory"] if f"{vendor.prefix}-memory" in BY_NAME else None
     if model is None or not cards:
         return ()
     return (CardGroup(model, memory or model.memory, (None,) * cards),)

@@ -13,10 +13,10 @@ file.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import Any
 
 from hami_mock.errors import UsageError
+from hami_mock.kit.files import read_text
 from hami_mock.kit.values import Mistakes
 from hami_mock.settings.layers import Entry
 
@@ -46,15 +46,6 @@ class ConfigFile:
 
     def section_of(self, node_name: str) -> Section | None:
         return next((s for s in self.sections if s.matches(node_name)), None)
-
-
-def read_text(option: str, path: str) -> str:
-    """Return the text of a file that an option names. Raises UsageError."""
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise UsageError(f"--{option}: can't read {path!r}: {reason}") from error
 
 
 def read(path: str) -> ConfigFile:

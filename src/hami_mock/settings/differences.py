@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from hami_mock.settings.options import BY_NAME, DEFAULTS, Takes
+from hami_mock.settings.options import GROUP_OPTIONS, IN_FILE, Option, Takes
 from hami_mock.settings.settings import Settings
 
 
@@ -11,35 +11,30 @@ from hami_mock.settings.settings import Settings
 class Difference:
     """An option (or a vendor's groups), with both of its values as a user would write them."""
 
-    name: str
+    option: Option
     before: str
     after: str
 
     @property
     def takes_effect(self) -> Takes:
-        return BY_NAME[self.name].takes_effect if self.name in BY_NAME else Takes.AT_ONCE
-
-    @property
-    def fixed(self) -> str:
-        """Why the agent can't take it; empty if it can."""
-        return BY_NAME[self.name].fixed if self.name in BY_NAME else ""
+        return self.option.takes_effect
 
     @property
     def line(self) -> str:
+        name = self.option.name
         if self.takes_effect is Takes.AT_START:
-            return f"{self.name}: takes effect at the next start"
-        if self.name not in BY_NAME:
-            return f"{self.name}: changed"
-        return f"{self.name}: {self.before} → {self.after}"
+            return f"{name}: takes effect at the next start"
+        how = "changed" if name in GROUP_OPTIONS else f"{self.before} → {self.after}"
+        return f"{name}: {how}"
 
 
 def differences(before: Settings, after: Settings) -> Iterator[Difference]:
-    for name, default in DEFAULTS.items():
-        old, new = (each.given.get(name, default) for each in (before, after))
-        if name == "node-name":
+    for option in dict.fromkeys(IN_FILE.values()):
+        old, new = (each.given.get(option.name, option.default) for each in (before, after))
+        if option.name == "node-name":
             old, new = before.node_name, after.node_name
         if old != new:
-            yield Difference(name, _shown(name, old), _shown(name, new))
+            yield Difference(option, _shown(option, old), _shown(option, new))
 
 
 def refusals(changed: Iterable[Difference], asked: Collection[str]) -> list[str]:
@@ -48,21 +43,19 @@ def refusals(changed: Iterable[Difference], asked: Collection[str]) -> list[str]
     One in a file may wait for the next start; what somebody has just asked for may not.
     """
     fixed = [
-        f"{change.name}: {change.after!r} is not allowed: in a running agent it stays "
-        f"{change.before!r}, because {change.fixed}"
+        f"{change.option.name}: {change.after!r} is not allowed: in a running agent it stays "
+        f"{change.before!r}, because {change.option.fixed}"
         for change in changed
-        if change.fixed
+        if change.option.fixed
     ]
     waiting = [
-        f"{change.name}: it can't change while the agent is running: restart the agent with "
-        f"--{change.name}={change.after}"
+        f"{change.option.name}: it can't change while the agent is running: restart the agent with "
+        f"--{change.option.name}={change.after}"
         for change in changed
-        if change.name in asked and change.takes_effect is Takes.AT_START and not change.fixed
+        if change.option.name in asked and change.option.waits
     ]
     return [*fixed, *waiting]
 
 
-def _shown(name: str, value: object) -> str:
-    if value is None or name not in BY_NAME:
-        return "unset"
-    return BY_NAME[name].kind.show(value) or '""'
+def _shown(option: Option, value: object) -> str:
+    return "unset" if value is None else option.kind.show(value) or '""'

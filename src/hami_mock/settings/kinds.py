@@ -63,11 +63,10 @@ def _rows(value: object) -> list[frozenset[int]]:
     position = whole(0, MOST_CARDS - 1)
     if not isinstance(value, list) or not all(isinstance(row, list) for row in value):
         raise ValueError("not a list of lists")
-    rows = [[position.read(card) for card in row] for row in value]
-    cards = [card for row in rows for card in row]
+    cards = [position.read(card) for row in value for card in row]
     if len(set(cards)) < len(cards):
         raise ValueError("a card twice")
-    return [frozenset(row) for row in rows]
+    return [frozenset(row) for row in value]
 
 
 def _numa(value: object) -> int | list[int]:
@@ -89,8 +88,6 @@ GROUP_KEYS: Mapping[str, Kind[Any]] = {
         {"type": "array", "items": {"type": "array", "items": CARDS.schema}},
     ),
 }
-"""The keys of one group of cards."""
-
 
 GROUPS = checked(
     # What is in them is read where the vendor is known.

@@ -14,9 +14,8 @@ from pydantic import ConfigDict, PlainValidator, ValidationError, create_model
 from pydantic_settings import BaseSettings, InitSettingsSource
 
 from hami_mock.kit.similar import did_you_mean, similar
-from hami_mock.kit.values import Kind, not_allowed
-from hami_mock.settings.kinds import GROUPS
-from hami_mock.settings.options import BY_NAME, DEFAULTS, ENV_PREFIX, GROUP_OPTIONS, OPTIONS
+from hami_mock.kit.values import not_allowed
+from hami_mock.settings.options import BY_NAME, ENV_PREFIX, IN_FILE, variable
 
 # Kubernetes gives a pod such variables for each Service of its namespace: one named hami-mock must
 # not keep the agent from starting.
@@ -24,11 +23,6 @@ _SERVICE_LINK = re.compile(r".*_(SERVICE_(HOST|PORT(_.*)?)|PORT(_\d+_(TCP|UDP|SC
 
 _CLOSE = 0.8
 """How like a variable must be to one of ours to be a mistake and not somebody else's."""
-
-_KINDS: Mapping[str, Kind[Any]] = {
-    **{option.name: option.kind for option in OPTIONS},
-    **dict.fromkeys(GROUP_OPTIONS, GROUPS),
-}
 
 
 @dataclass(frozen=True)
@@ -58,26 +52,20 @@ def environment_layer(
     A variable that is almost one of ours is a problem. Others with our prefix are a warning: CI
     systems export names such as HAMI_MOCK_IMAGE.
     """
-    known = {
-        variable: name
-        for option in OPTIONS
-        for variable, name in zip(option.variables, (option.name, *option.aliases), strict=True)
-    }
-    for variable in sorted(environ.keys() - known.keys()):
-        if variable.startswith(ENV_PREFIX) and not _SERVICE_LINK.fullmatch(variable):
-            # Without what they all have in common, which would make any two of them similar.
-            short = {name.removeprefix(ENV_PREFIX): name for name in known}
-            close = similar(variable.removeprefix(ENV_PREFIX), short, cutoff=_CLOSE)
-            line = f"{variable}: there is no such variable"
-            if close:
-                problems.append(f"{line}; did you mean {short[close[0]]}?")
-            else:
-                warnings.append(f"{line}; ignoring it")
-    given = {
-        name: Entry(environ[variable], variable)
-        for variable, name in known.items()
-        if variable in environ
-    }
+    ours = {variable(name).removeprefix(ENV_PREFIX): name for name in BY_NAME}
+    given: dict[str, Entry] = {}
+    for name in sorted(each for each in environ if each.startswith(ENV_PREFIX)):
+        # Without what they all have in common, which would make any two of them similar.
+        short = name.removeprefix(ENV_PREFIX)
+        line = f"{name}: there is no such variable"
+        if short in ours:
+            given[ours[short]] = Entry(environ[name], name)
+        elif _SERVICE_LINK.fullmatch(name):
+            continue
+        elif close := similar(short, ours, cutoff=_CLOSE):
+            problems.append(f"{line}; did you mean {ENV_PREFIX}{close[0]}?")
+        else:
+            warnings.append(f"{line}; ignoring it")
     return _layer(given, BY_NAME, "variable", problems)
 
 
@@ -87,7 +75,7 @@ def file_layer(
     """Return the layer of a file's entries; keys that are no option are problems."""
     # A section is chosen by the node's name: it can't change it.
     barred = {"config", "node-name"} if is_section else {"config"}
-    known = (BY_NAME.keys() | GROUP_OPTIONS.keys()) - barred
+    known = IN_FILE.keys() - barred
     found = {
         name: Entry(entry.value, f"{path}: {entry.place}", is_in_file=True)
         for name, entry in entries.items()
@@ -107,7 +95,7 @@ def _layer(
             hint = did_you_mean(name, known)
             problems.append(f"{entry.place}: there is no such {noun}{hint}")
             continue
-        proper = BY_NAME[name].name if name in BY_NAME else name
+        proper = IN_FILE[name].name
         if proper in layer:
             problems.append(
                 f"{entry.place}: sets the same option as {layer[proper].place}: keep one"
@@ -132,17 +120,17 @@ class Merged:
         """
         self._layers = weakest_first
         self.problems = problems
-        given = [name for name in _KINDS if any(name in layer for layer in weakest_first)]
+        given = [name for name in IN_FILE if any(name in layer for layer in weakest_first)]
         try:
             self.given = self._merge(given)
         except ValidationError as error:
             wrong = {str(detail["loc"][0]): detail["input"] for detail in error.errors()}
             for name, value in wrong.items():
-                self.refuse(name, value, _KINDS[name].allowed)
+                self.refuse(name, value, IN_FILE[name].kind.allowed)
             self.given = self._merge([name for name in given if name not in wrong])
 
     def __getitem__(self, name: str) -> Any:
-        return self.given.get(name, DEFAULTS[name])
+        return self.given.get(name, IN_FILE[name].default)
 
     def refuse(self, name: str, value: object, allowed: str) -> None:
         self.problems.append(not_allowed(self.place(name), value, allowed))
@@ -164,7 +152,7 @@ class Merged:
     def _merge(self, names: Iterable[str]) -> Mapping[str, Any]:
         # A model of just these options: one of all of them would take long to build.
         fields: dict[str, Any] = {
-            name: (Annotated[Any, PlainValidator(_KINDS[name].read)], ...) for name in names
+            name: (Annotated[Any, PlainValidator(IN_FILE[name].kind.read)], ...) for name in names
         }
         layers = [
             {name: layer[name].value for name in fields if name in layer}
@@ -182,6 +170,5 @@ class _Base(BaseSettings):
     def settings_customise_sources(
         cls, settings_cls: type[BaseSettings], init_settings: Any, *_: Any, **_others: Any
     ) -> tuple[InitSettingsSource, ...]:
-        """Take the layers that the constructor got, and nothing else."""
         layers = init_settings.init_kwargs["layers"]
         return tuple(InitSettingsSource(settings_cls, layer) for layer in layers)

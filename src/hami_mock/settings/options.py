@@ -20,6 +20,10 @@ from hami_mock.vendors import VENDORS, Role, Vendor
 ENV_PREFIX = "HAMI_MOCK_"
 
 
+def variable(name: str) -> str:
+    return ENV_PREFIX + name.replace("-", "_").upper()
+
+
 class Takes(StrEnum):
     """When a change takes effect on an agent that runs."""
 
@@ -61,8 +65,7 @@ class Option:
     @property
     def variables(self) -> tuple[str, ...]:
         """The name and its aliases as environment variables."""
-        names = (self.name, *self.aliases)
-        return tuple(ENV_PREFIX + name.replace("-", "_").upper() for name in names)
+        return tuple(map(variable, (self.name, *self.aliases)))
 
 
 _general = partial(Option, section="General")
@@ -151,7 +154,13 @@ def _vendor_options(vendor: Vendor) -> Iterator[Option]:
 OPTIONS = (*GENERAL, *(option for vendor in VENDORS for option in _vendor_options(vendor)))
 BY_NAME = {name: option for option in OPTIONS for name in (option.name, *option.aliases)}
 
-GROUP_OPTIONS = {f"{vendor.prefix}-groups": vendor for vendor in VENDORS}
+_GROUPS = "cards of different models, instead of cards, model and memory"
+GROUP_OPTIONS = {
+    (name := f"{vendor.prefix}-groups"): Option(
+        name, kinds.GROUPS, None, f"{vendor.title} {_GROUPS}", vendor.title
+    )
+    for vendor in VENDORS
+}
 """In the file only: lists of groups, for cards of different models on one node."""
 
-DEFAULTS = {option.name: option.default for option in OPTIONS} | dict.fromkeys(GROUP_OPTIONS)
+IN_FILE = BY_NAME | GROUP_OPTIONS

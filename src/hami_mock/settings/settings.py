@@ -2,13 +2,15 @@
 
 import os
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from hami_mock.errors import UsageError
 from hami_mock.kubelet.limits import Version
-from hami_mock.settings.config_file import ConfigFile, Section, read, read_text
+from hami_mock.settings.card_groups import card_groups
+from hami_mock.settings.config_file import ConfigFile, Section, read
 from hami_mock.settings.layers import (
     Entry,
     Layer,
@@ -25,8 +27,7 @@ from hami_mock.vendors import VENDORS
 if TYPE_CHECKING:
     from hami_mock.settings.hami_config.device_config import DeviceConfig
 
-_DeviceConfigs = dict[str, "DeviceConfig | None"]
-"""Files that have been read, by path; None for one that couldn't be."""
+_DeviceConfigs = Callable[[str], "DeviceConfig | None"]
 
 # Linux takes 107 bytes for the path of a unix socket; the longest of our names needs 48 of them.
 LONGEST_SOCKET_DIR = 107 - len("/") - 48
@@ -119,7 +120,7 @@ def _load(
     if chosen is None or (for_all and not any("*" in s.globs for s in file.sections)):
         sections.append(None)
     # Each is read once, and anew when the settings are loaded again.
-    device_configs: _DeviceConfigs = {}
+    device_configs: _DeviceConfigs = cache(partial(_device_config, problems))
     found = []
     for section in sections:
         special = [file_layer(path, section.entries, problems, is_section=True)] if section else []
@@ -149,11 +150,11 @@ def _name_in(section: Section | None) -> str:
 def _settings(
     layers: Sequence[Layer], node_name: str, device_configs: _DeviceConfigs, problems: list[str]
 ) -> Settings:
-    config = _device_config(strongest("device-config-file", layers), device_configs, problems)
+    path = strongest("device-config-file", layers)
+    # What is no text is said to be wrong with the other values.
+    config = device_configs(path) if path and isinstance(path, str) else None
     if config is not None:
-        from hami_mock.settings.device_config_layer import device_config_layer
-
-        layers = [device_config_layer(config, layers, node_name), *layers]
+        layers = [_device_config_layer(config, layers, node_name), *layers]
     values = Merged(layers, problems)
     vendors = tuple(vendor_settings(vendor, values, config) for vendor in VENDORS)
     _check_names(vendors, problems)
@@ -172,21 +173,35 @@ def _settings(
     return Settings(**own, given=values.given)
 
 
-def _device_config(
-    path: object, known: _DeviceConfigs, problems: list[str]
-) -> "DeviceConfig | None":
-    if not path or not isinstance(path, str):
-        return None  # what is no text is said to be wrong with the other values
-    if path not in known:
-        # Here, because few agents have such a file, and what reads it takes long to load.
-        from hami_mock.settings.hami_config.device_config import parse
+def _device_config(problems: list[str], path: str) -> "DeviceConfig | None":
+    # Here, because few agents have such a file, and what reads it takes long to load.
+    from hami_mock.settings.hami_config import device_config
 
-        known[path] = None
-        try:
-            known[path] = parse(read_text("device-config-file", path), path)
-        except UsageError as error:
-            problems += error.problems
-    return known[path]
+    try:
+        return device_config.read(path)
+    except UsageError as error:
+        problems += error.problems
+        return None
+
+
+def _device_config_layer(
+    config: "DeviceConfig", stronger: Sequence[Layer], node_name: str
+) -> Layer:
+    """Return what HAMi's file says for a node with the cards of the other layers.
+
+    It is the weakest layer: what the file doesn't say keeps its default, and our own file,
+    variables and flags say it better.
+    """
+    # Chips have names of their own, so which cards there are must be known first.
+    values = Merged(stronger, [])
+    entries: dict[str, Entry] = {}
+    for vendor in VENDORS:
+        for option, (value, place) in config.options(vendor, node_name).items():
+            entries[f"{vendor.prefix}-{option}"] = Entry(value, f"{config.source}: {place}")
+        groups = card_groups(vendor, values) if vendor.has_chips else ()
+        for option, value, place in config.resources(vendor, groups[0].model if groups else None):
+            entries[option] = Entry(value, f"{config.source}: {place}")
+    return entries
 
 
 def _check_names(vendors: tuple[VendorSettings, ...], problems: list[str]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hami_mock.node.cards import CardGroup
 from hami_mock.settings.card_groups import card_groups
 from hami_mock.settings.layers import Merged
-from hami_mock.settings.options import DEFAULTS
+from hami_mock.settings.options import BY_NAME
 from hami_mock.vendors import Offer, Role, Vendor
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def vendor_settings(
     def value(key: str, otherwise: Any) -> Any:
         # A vendor has no option for what none of its resources counts.
         option = f"{vendor.prefix}-{key}"
-        return values[option] if option in DEFAULTS else otherwise
+        return values[option] if option in BY_NAME else otherwise
 
     groups = card_groups(vendor, values)
     is_hami = values["hami"]
@@ -98,9 +98,8 @@ def vendor_settings(
 
 
 def _named(offer: Offer, values: Merged, chip: str, is_hami: bool) -> Named:
-    given = values[offer.flag] if values.rank(offer.flag) >= 0 else None
     default = offer.name_in_hami(chip) if is_hami or offer.hami else offer.name
-    return Named(given or default, values.place(offer.flag))
+    return Named(values.given.get(offer.flag) or default, values.place(offer.flag))
 
 
 def _hami_vendor(

@@ -48,7 +48,7 @@ def test_every_option_that_differs_is_named_alone(option: Option) -> None:
     before = load({"node-name": "a"})
     after = load({"node-name": "a", option.name: other(option)})
     (found,) = differences(before, after)
-    assert found.name == option.name
+    assert found.option.name == option.name
     assert found.takes_effect is option.takes_effect
     # The tests' own environment switches some sockets off.
     assert found.before in (option.shown_default, "unset", "a", '""')

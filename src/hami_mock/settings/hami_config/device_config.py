@@ -7,11 +7,12 @@ together. HAMi gets new keys with each release, so unknown ones are passed over.
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hami_mock.errors import UsageError
 from hami_mock.hami.config_section import Section
+from hami_mock.kit.files import read_text
 from hami_mock.vendors import VENDORS, Role, Vendor
 from hami_mock.vendors.catalog import Model
 from hami_mock.vendors.hami_vendor import HamiVendor, ResourceNames, default_names
@@ -31,12 +32,11 @@ class Configured:
 
 @dataclass(frozen=True, eq=False)
 class DeviceConfig:
-    """What a file says."""
+    """What a file, the source, says."""
 
     configured: tuple[Configured, ...] = ()
     root: Section = field(default_factory=lambda: Section({}))
     source: str = ""
-    """The file."""
 
     @property
     def vendors(self) -> dict[str, HamiVendor]:
@@ -65,6 +65,23 @@ class DeviceConfig:
         """Return what the file says of a vendor's options on a node, with the key of each."""
         read = vendor.config.options
         return read(self.root, node_name) if read else {}
+
+    def resources(self, vendor: Vendor, model: Model | None) -> Iterator[tuple[str, object, str]]:
+        """Yield the options that a vendor's resources set, with value and key of each."""
+        if found := self.of(vendor, model):
+            names = found.hami.resources
+            for offer in vendor.offers:
+                if name := names.of(offer.role):
+                    yield offer.flag, name, f"{found.place}.{offer.config_key}"
+                if offer.role is Role.MEMORY and names.memory_unit != offer.memory_unit:
+                    factor = names.memory_unit // offer.memory_unit
+                    place = f"{found.place}.{vendor.config.factor}"
+                    yield f"{vendor.prefix}-memory-factor", factor, place
+
+
+def read(path: str) -> DeviceConfig:
+    """Read the file of --device-config-file. Raises UsageError with all that is wrong with it."""
+    return parse(read_text("device-config-file", path), path)
 
 
 def parse(text: str, source: str) -> DeviceConfig:
@@ -101,19 +118,15 @@ def _read(vendor: Vendor, root: Section) -> Iterator[Configured]:
 def _names(section: Section, vendor: Vendor, word: str) -> ResourceNames:
     """Return the names in a section; a resource that isn't named there isn't offered."""
     defaults = default_names(vendor, word)
-
-    def name(role: Role) -> str:
-        offer = vendor.offer(role)
-        return section.text(offer.config_key) if offer else ""
-
-    return ResourceNames(
-        count=name(Role.SLOTS),
-        memory=name(Role.MEMORY),
+    named = {offer.role: section.text(offer.config_key) for offer in vendor.offers}
+    return replace(
+        defaults,
+        count=named.get(Role.SLOTS, ""),
+        memory=named.get(Role.MEMORY, ""),
         # HAMi takes 0 for 1.
         memory_unit=defaults.memory_unit * (section.whole(vendor.config.factor) or 1),
-        cores=name(Role.CORES),
-        cores_per_card=defaults.cores_per_card,
-        percentage=name(Role.PERCENTAGE),
+        cores=named.get(Role.CORES, ""),
+        percentage=named.get(Role.PERCENTAGE, ""),
     )
 
 

@@ -13,8 +13,7 @@ from hami_mock.node.event_kinds import Kind
 from hami_mock.node.fault import Fault
 from hami_mock.node.fault_kinds import UNHEALTHY
 from hami_mock.node.state import NodeState
-from hami_mock.settings import device_config_layer
-from hami_mock.settings.hami_config.device_config import DeviceConfig
+from hami_mock.settings.hami_config.device_config import DeviceConfig, read
 from hami_mock.settings.settings import Settings
 from hami_mock.sources.annotated.derive import Before, Derived, derive, relevant
 from hami_mock.sources.inventory import Inventory
@@ -116,4 +115,4 @@ class AnnotatedSource:
 
 def device_config(settings: Settings) -> DeviceConfig | None:
     path = settings.device_config_file
-    return device_config_layer.read(path).config if path else None
+    return read(path) if path else None
