@@ -9,14 +9,12 @@ import anyio
 from anyio.abc import TaskGroup
 
 from hami_mock.faults.actions import Action, names, perform
+from hami_mock.faults.targets import listed
 from hami_mock.kit import durations
 from hami_mock.node.fault import Fault
 from hami_mock.node.fault_kinds import DROP
 from hami_mock.node.state import NodeState
 from hami_mock.node.xid import describe
-
-_SHOWN = 12
-"""How many names a line of the summary has room for."""
 
 _log = logging.getLogger(__name__)
 
@@ -68,38 +66,27 @@ def _told(faults: Iterable[Fault], when: str, state: NodeState) -> Iterator[str]
         key = fault.kind.on.removesuffix("s"), f"with {what}" if fault.call else what
         alike.setdefault(key, []).append(fault)
     for (noun, what), group in alike.items():
-        subjects = [*dict.fromkeys(name for fault in group for name in _subjects(fault, state))]
+        named = (name for fault in group for name in sorted(map(state.name_of, fault.targets)))
+        subjects = [*dict.fromkeys(named)]
         reasons = "; ".join(dict.fromkeys(fault.reason for fault in group if fault.reason))
         many = f"{len(subjects)} {noun}{'s' if len(subjects) > 1 else ''}"
-        yield f"{many} {when} {what}: {_listed(subjects)}" + (reasons and f" ({reasons})")
+        yield f"{many} {when} {what}: {listed(subjects)}" + (reasons and f" ({reasons})")
 
 
 def _without_faults(action: Action, touched: Sequence[str]) -> str:
-    """Return what a verb did that neither began nor ended a fault."""
     if "xid" in action.parameters:
         what = f"{describe(action.parameters['xid'])} counted; cards stay healthy"
     elif action.verb == DROP.verb:
         what = "list streams dropped"
     else:
         what = f"nothing to {action.verb}"
-    return f"{what}: {_listed(touched)}"
-
-
-def _listed(subjects: Sequence[str]) -> str:
-    more = f" and {len(subjects) - _SHOWN} more" if len(subjects) > _SHOWN else ""
-    return ", ".join(subjects[:_SHOWN]) + more
-
-
-def _subjects(fault: Fault, state: NodeState) -> list[str]:
-    return sorted(
-        state.cards[target].name if target in state.cards else target for target in fault.targets
-    )
+    return f"{what}: {listed(touched)}"
 
 
 def _data(fault: Fault, state: NodeState) -> dict[str, Any]:
     return {
         "effect": fault.kind.name,
-        "targets": _subjects(fault, state),
+        "targets": sorted(map(state.name_of, fault.targets)),
         "reason": fault.reason,
         "call": None,
         "seconds": None,

@@ -3,19 +3,18 @@
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 import anyio
 from anyio.abc import TaskGroup
 
-from hami_mock.control import checks
 from hami_mock.control.acting import act
-from hami_mock.control.checks import Arguments
 from hami_mock.control.protocol import FOLLOW, WATCH, Request
 from hami_mock.errors import HamiMockError, StartError, UsageError
-from hami_mock.kit.values import SEED, SWITCH
+from hami_mock.kit.values import SEED, SPAN, SWITCH, Fields, Kind, Mistakes, whole
 from hami_mock.node.events import Event
-from hami_mock.node.fault import Verb
+from hami_mock.node.fault import FaultKind, Verb
 from hami_mock.node.fault_kinds import VERBS
 from hami_mock.node.state import NodeState
 
@@ -25,43 +24,98 @@ _LOOK_SECONDS = 2.0
 """How often a watched status is looked at: pods come and go, and nobody tells."""
 _REST_SECONDS = 0.1
 
+Kinds = Mapping[str, Kind[Any]]
+
 
 class Controlled(Protocol):
-    """What can be seen and changed: an agent, or in tests something simpler."""
+    """What can be seen and changed: an agent, or in tests something simpler.
+
+    What changes it raises UsageError if it is asked for what can't be.
+    """
 
     @property
-    def state(self) -> NodeState:
-        """The state that faults begin and end in, with its events."""
+    def state(self) -> NodeState: ...
 
     async def status(self) -> Mapping[str, Any]:
         """Return all that `ctl status` shows."""
 
     async def set_options(self, values: Mapping[str, str], *, reset: bool) -> list[str]:
-        """Set options, after having dropped those set before if `reset`; return what changed.
-
-        Raises UsageError if a value isn't allowed.
-        """
+        """Set options, after having dropped those set before if `reset`; return what changed."""
 
     async def reload(self) -> list[str]:
-        """Read the configuration again; return what changed. Raises UsageError if it is wrong."""
+        """Read the configuration again; return what changed."""
 
     async def play(self, text: str, name: str, seed: int | None) -> Mapping[str, Any]:
-        """Play a scenario from its start, in place of one that plays; return what it is now.
-
-        Raises UsageError if the scenario is wrong.
-        """
+        """Play a scenario from its start, in place of one that plays; return what it is now."""
 
     async def stop_scenario(self) -> Mapping[str, Any]:
-        """Stop the scenario that plays; return what it was. Raises UsageError if none plays."""
+        """Stop the scenario that plays; return what it was."""
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError("not a text")
+    return value
+
+
+def _words(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value:
+        raise ValueError("not a list, or an empty one")
+    return tuple(map(_text, value))
+
+
+def _values(value: object) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise ValueError("not a mapping")
+    return {_text(name): _text(text) for name, text in value.items()}
+
+
+def _moment(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("not a number")
+    return float(value)
+
+
+TEXT = Kind(_text, "a text")
+TARGETS = Kind(_words, "one or more words for cards or resources")
+VALUES = Kind(_values, "options and their values, as text")
+SINCE: Kinds = {
+    "since": whole(0, 2**63),
+    "after": Kind(_moment, "a time in seconds since 1970"),
+}
 
 
 @dataclass(frozen=True)
-class _Operation:
+class Operation:
     """What a command calls, and the arguments that it must and may have."""
 
-    call: Callable[[Arguments], Any]
-    required: checks.Kinds = field(default_factory=dict)
-    optional: checks.Kinds = field(default_factory=dict)
+    call: Callable[..., Any]
+    required: Kinds = field(default_factory=dict)
+    optional: Kinds = field(default_factory=dict)
+
+    def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments as what they mean.
+
+        Raises UsageError with a line for each one that is missing, wrong or not wanted.
+        """
+        fields = Fields(given, "", Mistakes())
+        fields.allow({*self.required, *self.optional})
+        values = {name: fields.need(name, kind, None) for name, kind in self.required.items()}
+        for name, kind in self.optional.items():
+            if name in fields:
+                values[name] = fields.get(name, kind, None)
+        if fields.mistakes.lines:
+            raise UsageError(fields.mistakes.lines)
+        return values
+
+
+def acting(verb: Verb, call: Callable[..., Any]) -> Operation:
+    """Return the operation of a verb, which may be told for how long if it begins faults."""
+    required = {p.name: p.kind for p in verb.parameters if p.is_required}
+    optional = {p.name: p.kind for p in verb.parameters if not p.is_required}
+    if isinstance(verb, FaultKind):
+        optional["for"] = SPAN
+    return Operation(call, {"targets": TARGETS, **required}, optional)
 
 
 class Commands:
@@ -69,27 +123,25 @@ class Commands:
 
     def __init__(self, controlled: Controlled, tasks: TaskGroup) -> None:
         self._controlled = controlled
+        self._state = controlled.state
         self._tasks = tasks
-        since: checks.Kinds = {"since": checks.NUMBER, "after": checks.MOMENT}
         self._operations = {
-            "status": _Operation(self._status),
-            "events": _Operation(self._events, optional=since),
-            "set": _Operation(self._set, {"values": checks.VALUES, "reset": SWITCH}),
-            "reload": _Operation(self._reload),
-            "play": _Operation(
-                self._play, {"text": checks.TEXT, "name": checks.TEXT}, {"seed": SEED}
-            ),
-            "stop": _Operation(self._stop),
-            **{name: self._acting(verb) for name, verb in VERBS.items()},
-            FOLLOW: _Operation(self._follow, optional=since),
-            WATCH: _Operation(self._watch),
+            "status": Operation(controlled.status),
+            "events": Operation(self._events, optional=SINCE),
+            "set": Operation(self._set, {"values": VALUES, "reset": SWITCH}),
+            "reload": Operation(self._reload),
+            "play": Operation(self._play, {"text": TEXT, "name": TEXT}, {"seed": SEED}),
+            "stop": Operation(controlled.stop_scenario),
+            **{name: acting(verb, partial(self._act, name)) for name, verb in VERBS.items()},
+            FOLLOW: Operation(self._follow, optional=SINCE),
+            WATCH: Operation(self._watch),
         }
 
     async def run(self, request: Request) -> Any:
         """Do what is asked, and return what came of it. Raises UsageError or StartError."""
         operation, arguments = self._checked(request)
         try:
-            return await operation.call(arguments)
+            return await operation.call(**arguments)
         except HamiMockError:
             raise
         except Exception as error:
@@ -103,45 +155,35 @@ class Commands:
     def stream(self, request: Request) -> AsyncGenerator[Any, None]:
         """Return the answers to a command that has many. Raises UsageError if it is wrong."""
         operation, arguments = self._checked(request)
-        stream: AsyncGenerator[Any, None] = operation.call(arguments)
+        stream: AsyncGenerator[Any, None] = operation.call(**arguments)
         return stream
 
-    def _checked(self, request: Request) -> tuple[_Operation, Arguments]:
+    def _checked(self, request: Request) -> tuple[Operation, dict[str, Any]]:
         operation = self._operations.get(request.command)
         if operation is None:
             raise UsageError(
                 f"there is no command {request.command!r}: use one of {', '.join(self._operations)}"
             )
-        given = request.arguments
-        return operation, checks.read_arguments(given, operation.required, operation.optional)
+        return operation, operation.read(request.arguments)
 
-    def _acting(self, verb: Verb) -> _Operation:
-        async def call(arguments: Arguments) -> Any:
-            return act(verb.verb, arguments, self._controlled.state, self._tasks)
+    async def _act(self, verb: str, **arguments: Any) -> Any:
+        return act(verb, arguments, self._state, self._tasks)
 
-        return _Operation(call, *checks.arguments_of(verb))
+    async def _events(self, since: int = 0, after: float = 0.0) -> Any:
+        return [_event(e) for e in self._state.events.after(since) if e.time >= after]
 
-    async def _status(self, arguments: Arguments) -> Any:
-        return await self._controlled.status()
-
-    async def _events(self, arguments: Arguments) -> Any:
-        events = self._controlled.state.events.after(arguments.get("since", 0))
-        return [_event(event) for event in events if event.time >= arguments.get("after", 0)]
-
-    async def _follow(self, arguments: Arguments) -> AsyncGenerator[Any, None]:
-        """Yield the events that there are, and then each new one."""
-        number = arguments.get("since", 0)
+    async def _follow(self, since: int = 0, after: float = 0.0) -> AsyncGenerator[Any, None]:
         while True:
-            for event in await self._controlled.state.events.wait_after(number):
-                if event.time >= arguments.get("after", 0):
+            for event in await self._state.events.wait_after(since):
+                if event.time >= after:
                     yield _event(event)
-                number = event.number
+                since = event.number
 
-    async def _watch(self, arguments: Arguments) -> AsyncGenerator[Any, None]:
+    async def _watch(self) -> AsyncGenerator[Any, None]:
         """Yield the status, and then again after each change."""
         before: Any = None
         while True:
-            change = self._controlled.state.changes.next()
+            change = self._state.changes.next()
             status = await self._controlled.status()
             # How long a scenario has played changes all the time.
             scenario = status["scenario"] and {**status["scenario"], "elapsed": None}
@@ -153,19 +195,15 @@ class Commands:
             with anyio.move_on_after(_LOOK_SECONDS):
                 await change.wait()
 
-    async def _set(self, arguments: Arguments) -> Any:
-        lines = await self._controlled.set_options(arguments["values"], reset=arguments["reset"])
+    async def _set(self, values: Mapping[str, str], reset: bool) -> Any:
+        lines = await self._controlled.set_options(values, reset=reset)
         return {"summary": lines or ["nothing changed"]}
 
-    async def _reload(self, arguments: Arguments) -> Any:
+    async def _reload(self) -> Any:
         return {"summary": await self._controlled.reload() or ["nothing changed"]}
 
-    async def _play(self, arguments: Arguments) -> Any:
-        text, name, seed = arguments["text"], arguments["name"], arguments.get("seed")
+    async def _play(self, text: str, name: str, seed: int | None = None) -> Any:
         return await self._controlled.play(text, name, seed)
-
-    async def _stop(self, arguments: Arguments) -> Any:
-        return await self._controlled.stop_scenario()
 
 
 def _event(event: Event) -> dict[str, Any]:

@@ -58,7 +58,6 @@ class Connection:
                 rest = rest[self._socket.send(rest) :]
 
     async def until_closed(self) -> None:
-        """Wait until the other side goes away."""
         while await self._receive():
             pass
 

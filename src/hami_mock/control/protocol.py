@@ -36,7 +36,6 @@ class Request:
 
     @property
     def line(self) -> bytes:
-        """The request as it is sent."""
         return _line({"command": self.command, "arguments": self.arguments})
 
 
@@ -53,12 +52,10 @@ def read_request(line: bytes) -> Request:
 
 
 def result_line(result: Any) -> bytes:
-    """Return the answer that says what came of a request."""
     return _line({"result": result})
 
 
 def error_line(error: HamiMockError) -> bytes:
-    """Return the answer that says what is wrong with a request."""
     if isinstance(error, UsageError):
         return _line({"error": error.problems, "code": 2})
     return _line({"error": [str(error)], "code": 1})

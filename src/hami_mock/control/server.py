@@ -65,7 +65,6 @@ class ControlServer:
                 self._path.unlink(missing_ok=True)
 
     def status(self) -> dict[str, Any]:
-        """Return the socket, and how many are connected to it."""
         return {"socket": str(self._path), "connections": self._connections}
 
     async def _serve(self, listener: socket.socket, task_status: TaskStatus[None]) -> None:

@@ -6,8 +6,7 @@ from typing import Any
 
 from hami_mock import __version__
 from hami_mock.node.cards import Card
-from hami_mock.node.holders import Holding
-from hami_mock.node.load import Load
+from hami_mock.node.holders import Holding, Load
 from hami_mock.node.state import NodeState
 from hami_mock.views.deviceplugin.lifecycle import Phase, PluginLifecycle
 

@@ -59,7 +59,6 @@ class Player:
 
     @property
     def status(self) -> PlayerStatus:
-        """How far it is."""
         elapsed = 0.0
         if self._start is not None:
             now = self._clock() if self._stopped is None else self._stopped
@@ -150,16 +149,14 @@ class Player:
         lasting = [fault for fault in faults if fault in self._state.faults]
         if lasting:
             self._state.end_faults(*lasting)
-        cards = self._state.cards
         targets = dict.fromkeys(name for fault in lasting for name in sorted(fault.targets))
-        return tuple(cards[target].name if target in cards else target for target in targets)
+        return tuple(map(self._state.name_of, targets))
 
     def _tell(self, kind: Kind, message: str) -> None:
         self._state.events.add(kind, self.scenario.name, message)
 
 
 def describe(moment: Moment) -> str:
-    """Return what happens at a moment, in words."""
     if moment.action is None:
         return "end of the round: everything is undone"
     if moment.what is What.UNDO:

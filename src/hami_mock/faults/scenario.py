@@ -58,7 +58,6 @@ class Step:
 
     @property
     def length(self) -> float:
-        """How long one time takes."""
         return self.lasts or 0.0
 
     @property
@@ -68,7 +67,6 @@ class Step:
 
     @property
     def stays(self) -> bool:
-        """Whether what it does lasts to the end of the round."""
         return self.lasts is None and isinstance(VERBS[self.action.verb], FaultKind)
 
 
@@ -82,7 +80,6 @@ class Loop:
 
     @property
     def length(self) -> float:
-        """How long one turn takes."""
         # The reader sees to it that nothing in a loop is without end.
         return end(self.steps) or 0.0
 

@@ -38,7 +38,6 @@ def read(path: str, node: Node | None = None) -> Scenario:
 
 
 def parse(text: str, file: str, node: Node | None = None) -> Scenario:
-    """Make a scenario of a file's text, as `read` does."""
     try:
         document = strict_yaml.load(text)
     except ValueError as error:

@@ -17,7 +17,6 @@ _MOST_AT_ONCE = 10_000
 
 
 def check(scenario: Scenario, mistakes: Mistakes) -> None:
-    """Add the mistakes of the whole."""
     if scenario.rounds != 1:
         if scenario.length is None:
             mistakes.say(

@@ -26,7 +26,6 @@ class Stage:
         self._idle.set()
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Play what is put on, until cancelled."""
         task_status.started()
         while True:
             await self._wanted.wait()
@@ -40,7 +39,6 @@ class Stage:
                 self._idle.set()
 
     async def play(self, scenario: "Scenario", seed: int | None = None) -> dict[str, Any]:
-        """Play a scenario from its start, in place of one that plays."""
         from hami_mock.faults.player import Player
 
         await self._end()
@@ -59,7 +57,6 @@ class Stage:
 
     @property
     def status(self) -> dict[str, Any] | None:
-        """How far the scenario is that plays, or that played last."""
         return asdict(self._player.status) if self._player else None
 
     async def _end(self) -> None:

@@ -1,6 +1,6 @@
 """Words that people write for cards and resources → the cards and resources they mean. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ Target = Card | Resource
 
 ALL = "all"
 _SHOWN = 12
-"""How many names an error lists."""
+"""How many names a line has room for."""
 _NOUNS = {On.CARDS: "card", On.RESOURCES: "resource", On.BOTH: "card or resource"}
 
 
@@ -35,7 +35,7 @@ def find(node: "Node", on: On, words: Iterable[str]) -> tuple[Target, ...]:
     named = {word: [item for item in items if _is_named(item, word)] for word in words}
     unknown = [word for word, found in named.items() if not found]
     if unknown:
-        has = _listed([item.name for item in items])
+        has = listed([item.name for item in items])
         raise UsageError(
             f"there is no {_NOUNS[on]} {word!r} on this node: it has {has}" for word in unknown
         )
@@ -54,7 +54,7 @@ def refuse_xids(targets: Iterable[Target]) -> None:
     if without:
         have = " and ".join(vendor.title for vendor in VENDORS if vendor.has_xids)
         raise UsageError(
-            f"only {have} cards have Xids, not {_listed(without)}: give a reason instead"
+            f"only {have} cards have Xids, not {listed(without)}: give a reason instead"
         )
 
 
@@ -65,6 +65,6 @@ def _is_named(target: Target, word: str) -> bool:
     return any(fnmatchcase(name, word) for name in (target.name, identity(target)))
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return (", ".join(names[:_SHOWN]) or "none") + more

@@ -11,8 +11,6 @@ from hami_mock.vendors.catalog import Model
 
 # Any fixed namespace will do; a change of it would rename every card of every node.
 _NAMESPACE = uuid.UUID("5b1d3f0a-7c8e-4f52-9a36-1f6c2e0d4b87")
-
-
 _FIRST_BUS = 0x1B
 """The bus of a vendor's first card; those before it have bridges and disks."""
 
@@ -32,7 +30,6 @@ class CardGroup:
 
     @property
     def cards(self) -> int:
-        """How many cards the group has."""
         return len(self.numa)
 
 
@@ -73,7 +70,6 @@ class Card:
 
     @property
     def visible_as(self) -> str:
-        """What the vendor's visible-devices variable calls this card."""
         return self.uuid if self.vendor.identity is Identity.UUID else str(self.index)
 
 
@@ -83,6 +79,7 @@ def make_cards(node_name: str, vendor: Vendor, groups: Iterable[CardGroup]) -> t
     for number, group in enumerate(groups):
         for position, numa in enumerate(group.numa):
             index = len(cards)
+            links = (f"{number}.{n}" for n, linked in enumerate(group.links) if position in linked)
             cards.append(
                 Card(
                     vendor=vendor,
@@ -91,7 +88,7 @@ def make_cards(node_name: str, vendor: Vendor, groups: Iterable[CardGroup]) -> t
                     model=group.model,
                     memory=group.memory,
                     numa=numa,
-                    link=_link(number, position, group.links),
+                    link=next(links, None),
                 )
             )
     return tuple(cards)
@@ -106,10 +103,3 @@ def card_uuid(node_name: str, vendor: Vendor, index: int) -> str:
         # Ascend's tools name a chip by its die: five words of 32 bits.
         die_id="-".join(digest[word : word + 8] for word in range(0, 40, 8)),
     )
-
-
-def _link(group: int, position: int, links: tuple[frozenset[int], ...]) -> str | None:
-    for number, positions in enumerate(links):
-        if position in positions:
-            return f"{group}.{number}"
-    return None

@@ -27,7 +27,6 @@ class Event:
 
     @property
     def is_warning(self) -> bool:
-        """Whether something got worse."""
         return self.kind in WARNINGS
 
 
@@ -41,7 +40,6 @@ class EventLog:
         self._more = Broadcast()
 
     def add(self, kind: Kind, subject: str, message: str) -> None:
-        """Log, count and keep an event."""
         event = Event(self.counts.total() + 1, self._clock(), kind, subject, message)
         self.counts[kind] += 1
         self._recent.append(event)
@@ -50,7 +48,6 @@ class EventLog:
         self._more.send()
 
     def after(self, number: int) -> list[Event]:
-        """Return the events that are kept of those after a number."""
         return [event for event in self._recent if event.number > number]
 
     async def wait_after(self, number: int) -> list[Event]:

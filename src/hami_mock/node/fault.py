@@ -83,7 +83,6 @@ class Fault:
 
     @property
     def call(self) -> Call | None:
-        """The call that it is about, if any."""
         return self.details.get("call")
 
     @property
@@ -93,7 +92,6 @@ class Fault:
 
     @property
     def text(self) -> str:
-        """The fault in words."""
         words = f"{self.call} {self.kind}" if self.call else str(self.kind)
         if self.seconds:
             words += f" for {self.seconds:g} s"

@@ -124,36 +124,18 @@ CLEAR = Verb(
     ("clear", "clear nvidia/0 nvidia.com/gpu"),
 )
 
-VERBS: dict[str, Verb] = {
-    row.verb: row
-    for row in (
-        UNHEALTHY,
-        RECOVER,
-        LOST,
-        RETURN,
-        DEGRADED,
-        DOWN,
-        UP,
-        SLOW,
-        HUNG,
-        BROKEN,
-        REFUSED,
-        DROP,
-        CLEAR,
-    )
-}
+_OF_CARDS = (UNHEALTHY, RECOVER, LOST, RETURN, DEGRADED)
+_OF_RESOURCES = (DOWN, UP, SLOW, HUNG, BROKEN, REFUSED, DROP)
+VERBS: dict[str, Verb] = {row.verb: row for row in (*_OF_CARDS, *_OF_RESOURCES, CLEAR)}
 
 
 def fault_kinds() -> list[FaultKind]:
-    """Return the kinds of fault."""
     return [row for row in VERBS.values() if isinstance(row, FaultKind)]
 
 
 def mended_by(verb: Verb) -> frozenset[FaultKind]:
-    """Return the kinds of fault that a verb ends."""
     return frozenset(k for k in fault_kinds() if verb is CLEAR or k.mended_by == verb.verb)
 
 
 def parameter_names() -> set[str]:
-    """Return the names of all parameters of all verbs."""
     return {parameter.name for row in VERBS.values() for parameter in row.parameters}

@@ -1,4 +1,4 @@
-"""Who holds which device, as far as it is known. Pure."""
+"""Who holds which device, as far as it is known, and how busy that makes cards. Pure."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,6 +18,20 @@ class Holding:
 
     container: Container | None
     devices: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Load:
+    """Percent of a card's compute that is busy, and MiB of its memory that are used."""
+
+    busy: int = 0
+    memory: int = 0
+
+    @classmethod
+    def total(cls, loads: Iterable["Load"]) -> "Load":
+        """Return the load of several containers on one card: no card is more than busy."""
+        found = [*loads]
+        return cls(min(100, sum(load.busy for load in found)), sum(load.memory for load in found))
 
 
 class Holders:
@@ -63,7 +77,6 @@ class Holders:
 
     @property
     def has_unnamed(self) -> bool:
-        """Whether the kubelet should be asked who it gave devices to."""
         return bool(self._given)
 
     def _forget(self) -> None:

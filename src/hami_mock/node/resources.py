@@ -42,17 +42,14 @@ class Resource:
 
     @property
     def count(self) -> int:
-        """How many devices there are."""
         return sum(self.devices.counts.values())
 
     @property
     def has_slots(self) -> bool:
-        """Whether the devices are slots of cards; else they are units."""
         return self.offer.role is Role.SLOTS
 
     @property
     def unit(self) -> str:
-        """What one device stands for, in words."""
         match self.offer.role:
             case Role.SLOTS:
                 return "slot"
@@ -96,13 +93,13 @@ class Resource:
         Raises UnknownDevice or UnhealthyDevice for the first ID that can't be given.
         """
         cards = {card.uuid: card for card in self.cards}
-        has_retired = bool(self.devices.retired)
         found: set[str] = set()
         for device_id in device_ids:
-            uuid = self.devices.card_of(device_id)
-            if uuid is None:
+            owner = self.devices.owner(device_id)
+            if owner is None:
                 raise UnknownDevice(self.name, device_id)
-            if uuid in unhealthy or (has_retired and self.devices.is_retired(device_id)):
+            uuid, is_retired = owner
+            if is_retired or uuid in unhealthy:
                 raise UnhealthyDevice(self.name, device_id, uuid)
             found.add(uuid)
         return tuple(card for uuid, card in cards.items() if uuid in found)

@@ -119,7 +119,6 @@ def size(
 
 
 def release(node: Node, held: Collection[str]) -> Node:
-    """Return the node without the retired devices that nobody holds."""
     resources = tuple(
         replace(resource, devices=resource.devices.keep_retired(held))
         if resource.devices.retired
@@ -133,23 +132,23 @@ def _factor(share: Share, auto: int) -> int:
     return share.factor or max(auto, share.offer.memory_unit)
 
 
-def _resource(share: Share, factor: int, past: Past) -> Resource:
-    devices = _devices(share, factor, past.devices.get(share.name))
-    if share.name in past.unlisted or (past.held is not None and not _fits(devices, share.cards)):
-        devices = devices.keep_retired(past.held)
-    return Resource(
+def _resource(share: Share, factor: int, past: Past = _NO_PAST) -> Resource:
+    resource = Resource(
         name=share.name,
         source=share.source,
         offer=share.offer,
         vendor=share.vendor,
         cards=share.cards,
-        devices=devices,
+        devices=_devices(share, factor, past.devices.get(share.name)),
         factor=factor,
         hami=share.hami,
     )
+    if share.name in past.unlisted or (past.held is not None and not _fits(resource)):
+        return replace(resource, devices=resource.devices.keep_retired(past.held))
+    return resource
 
 
-def _devices(share: Share, factor: int, before: Devices | None = None) -> Devices:
+def _devices(share: Share, factor: int, before: Devices | None) -> Devices:
     if share.offer.role is Role.SLOTS:
         split = share.amounts[0]
         if isinstance(before, SlotDevices):
@@ -161,17 +160,16 @@ def _devices(share: Share, factor: int, before: Devices | None = None) -> Device
     return UnitDevices.make(UnitIds(share.offer.heads), counts)
 
 
-def _fits(devices: Devices, cards: Sequence[Card]) -> bool:
-    retired = sum(devices.retired_size(uuid, HEALTHY) for uuid in devices.retired)
-    return fits(retired + sum(devices.size(card, HEALTHY) for card in cards))
+def _fits(resource: Resource) -> bool:
+    return fits(resource.list_size(word=HEALTHY))
 
 
 def _too_many(share: Share, resource: Resource) -> str:
     """Return why the kubelet wouldn't take the list of a resource; empty if it would."""
-    if _fits(resource.devices, share.cards):
+    if _fits(resource):
         return ""
     retired = sum(resource.devices.retired.values())
-    if _fits(_devices(share, resource.factor), share.cards):
+    if _fits(_resource(share, resource.factor)):
         # All that is in the way is the past.
         remedy = (
             f"{retired} of them no longer fit, but pods may hold them"
@@ -216,9 +214,9 @@ def _auto_factor(shares: Sequence[Share], version: Version | None) -> int:
     fixed = 0 if too_many(fixed, version) else fixed
 
     def is_safe(factor: int) -> bool:
-        sized = [(_devices(share, _factor(share, factor)), share.cards) for share in free]
-        units = sum(sum(devices.counts.values()) for devices, _ in sized)
-        return not too_many(fixed + units, version) and all(_fits(*each) for each in sized)
+        sized = [_resource(share, _factor(share, factor)) for share in free]
+        units = sum(resource.count for resource in sized)
+        return not too_many(fixed + units, version) and all(map(_fits, sized))
 
     smallest = min((amount for share in free for amount in share.amounts if amount), default=0)
     factor = 1
@@ -232,7 +230,7 @@ def _smallest_factor(share: Share) -> int:
     low, high = 1, _LARGEST_FACTOR
     while low < high:
         middle = (low + high) // 2
-        if _fits(_devices(share, middle * share.offer.memory_unit), share.cards):
+        if _fits(_resource(share, middle * share.offer.memory_unit)):
             high = middle
         else:
             low = middle + 1

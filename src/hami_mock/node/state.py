@@ -2,7 +2,8 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from hami_mock.kit.broadcast import Broadcast
 from hami_mock.kubelet.holder import Container
@@ -11,12 +12,31 @@ from hami_mock.node.event_kinds import Kind
 from hami_mock.node.events import EventLog
 from hami_mock.node.fault import Call, Fault, FaultKind
 from hami_mock.node.fault_kinds import DEGRADED, LOST, UNHEALTHY
-from hami_mock.node.health import CardHealth, Health
-from hami_mock.node.holders import Holders, Holding
-from hami_mock.node.load import Load
+from hami_mock.node.holders import Holders, Holding, Load
 from hami_mock.node.resources import Resource
 from hami_mock.node.sizing import Node
 from hami_mock.node.xid import APPLICATION_ERRORS, describe
+
+
+class Health(StrEnum):
+    """What the kubelet makes of a card's devices; those of a lost card aren't listed at all."""
+
+    HEALTHY = "healthy"
+    UNHEALTHY = "unhealthy"
+    LOST = "lost"
+
+
+@dataclass(frozen=True)
+class CardHealth:
+    """A card's health, whether it is degraded (healthy or not), and what says so."""
+
+    health: Health = Health.HEALTHY
+    is_degraded: bool = False
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def is_usable(self) -> bool:
+        return self.health is Health.HEALTHY
 
 
 class NodeState:
@@ -48,11 +68,10 @@ class NodeState:
         self._index()
 
     def begin_faults(self, *faults: Fault) -> None:
-        """Let faults begin, all at once."""
         self.faults += faults
         for fault in faults:
             for target in sorted(fault.targets):
-                self.events.add(fault.kind.began, self._subject(target), fault.text)
+                self.events.add(fault.kind.began, self.name_of(target), fault.text)
         self._update()
 
     def end_faults(self, *faults: Fault) -> None:
@@ -150,8 +169,12 @@ class NodeState:
         found["retired"] = sum(resource.devices.retired.values())
         return found
 
+    def name_of(self, target: str) -> str:
+        """Return what people call a fault's target: nvidia/0, or a resource's name."""
+        card = self.cards.get(target)
+        return card.name if card else target
+
     def has(self, target: str, kind: FaultKind) -> bool:
-        """Tell whether a card or a resource has a fault of that kind."""
         return any(f.kind is kind and target in f.targets for f in self.faults)
 
     def faults_of(self, target: str, call: Call | None = None) -> list[Fault]:
@@ -159,23 +182,17 @@ class NodeState:
         return [f for f in self.faults if target in f.targets and f.call is call]
 
     async def wait_until(self, condition: Callable[[], bool]) -> None:
-        """Wait until a condition on the state holds."""
         await self.changes.wait_until(condition)
 
     def _tell_end(self, fault: Fault, target: str) -> None:
         still = [f.text for f in self.faults if f.kind is fault.kind and target in f.targets]
         if still:
             message = f"{fault.text}; still {', '.join(still)}"
-            self.events.add(Kind.FAULT_ENDED, self._subject(target), message)
+            self.events.add(Kind.FAULT_ENDED, self.name_of(target), message)
         else:
-            self.events.add(fault.kind.ended, self._subject(target), f"no longer {fault.text}")
-
-    def _subject(self, target: str) -> str:
-        card = self.cards.get(target)
-        return card.name if card else target
+            self.events.add(fault.kind.ended, self.name_of(target), f"no longer {fault.text}")
 
     def _index(self) -> None:
-        """Work out what is asked for often."""
         self.cards = {card.uuid: card for card in self.node.cards}
         self.resources = {resource.name: resource for resource in self.node.resources}
         self.unhealthy = self._having(UNHEALTHY)

@@ -2,15 +2,16 @@
 
 import sys
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
 
 from hami_mock.kubelet import wire
 from hami_mock.kubelet.unit_ids import Numbers, UnitIds
 from hami_mock.node.cards import Card
+from hami_mock.node.devices import Devices
 
 
-class UnitDevices:
+class UnitDevices(Devices):
     """Numbered units. A number belongs to a card for as long as the card has it.
 
     They have no NUMA node: the kubelet's search for the best NUMA placement of tens of thousands
@@ -30,20 +31,17 @@ class UnitDevices:
         """The numbers of each card's units, by UUID."""
         self._retired = {uuid: runs for uuid, runs in (retired or {}).items() if runs}
         self._reserved = {uuid: runs for uuid, runs in (reserved or {}).items() if runs}
-        gone = (self._retired, True), (self._reserved, True)
-        owned = [
-            (run.start, run.stop, uuid, is_retired)
-            for of, is_retired in ((self.numbers, False), *gone)
+        self._owned = sorted(
+            (run.start, run.stop, uuid, of is not self.numbers)
+            for of in (self.numbers, self._retired, self._reserved)
             for uuid, runs in of.items()
             for run in runs
-        ]
-        self._owned = sorted(owned)
+        )
         self._starts = [start for start, *_ in self._owned]
-
-    @property
-    def heads(self) -> str:
-        """What the IDs begin with: whose units they are."""
-        return self._ids.heads
+        self.heads = ids.heads
+        self.key = ids.heads, self.numbers, self._retired
+        self.counts = {uuid: sum(map(len, runs)) for uuid, runs in self.numbers.items()}
+        self.retired = {uuid: sum(map(len, runs)) for uuid, runs in self._retired.items()}
 
     @property
     def owned(self) -> dict[str, Numbers]:
@@ -88,51 +86,32 @@ class UnitDevices:
             numbers[uuid] = _joined(own)
         return UnitDevices(self._ids, numbers, retired, reserved)
 
-    @property
-    def key(self) -> object:
-        """Equal for units that make the same list."""
-        return self.heads, self.numbers, self._retired
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """How many units each card has."""
-        return {uuid: sum(map(len, runs)) for uuid, runs in self.numbers.items()}
-
-    @property
-    def retired(self) -> dict[str, int]:
-        """How many retired units each card has."""
-        return {uuid: sum(map(len, runs)) for uuid, runs in self._retired.items()}
-
     def size(self, card: Card, health: bytes) -> int:
-        """Return the bytes that the card's units take in a list."""
         return self._size(self.numbers[card.uuid], health)
 
     def encode(self, card: Card, health: bytes) -> Iterator[bytearray]:
-        """Yield the card's units as they stand in a list, a piece for each length of IDs."""
         return self._encode(self.numbers[card.uuid], health)
 
     def retired_size(self, uuid: str, health: bytes) -> int:
-        """Return the bytes that a card's retired units take in a list."""
         return self._size(self._retired.get(uuid, ()), health)
 
     def encode_retired(self, uuid: str, health: bytes) -> Iterator[bytearray]:
-        """Yield a card's retired units as they stand in a list."""
         return self._encode(self._retired.get(uuid, ()), health)
 
     def ids(self, card: Card) -> Iterator[str]:
-        """Yield the IDs of the card's units."""
         for number in chain(*self.numbers[card.uuid]):
             yield self._ids.encode(number)
 
-    def card_of(self, device_id: str) -> str | None:
-        """Return the card of a unit."""
-        owner = self._owner(device_id)
-        return owner[0] if owner else None
+    def owner(self, device_id: str) -> tuple[str, bool] | None:
+        number = self._ids.decode(device_id)
+        return None if number is None else self._owner(number)
 
-    def is_retired(self, device_id: str) -> bool:
-        """Tell whether a unit is retired."""
-        owner = self._owner(device_id)
-        return owner is not None and owner[1]
+    def _owner(self, number: int) -> tuple[str, bool] | None:
+        place = bisect_right(self._starts, number) - 1
+        if place < 0:
+            return None
+        _, stop, uuid, is_retired = self._owned[place]
+        return (uuid, is_retired) if number < stop else None
 
     def keep_retired(self, held: Collection[str] | None) -> "UnitDevices":
         """Return the same units, with only those retired that are held.
@@ -145,23 +124,14 @@ class UnitDevices:
                 for uuid, runs in self.owned.items()
             }
             return UnitDevices(self._ids, self.numbers, reserved=gone)
-        numbers: dict[str, list[int]] = {}
-        for device_id in held if self._retired or self._reserved else ():
-            owner = self._owner(device_id)
+        retired: dict[str, list[range]] = {}
+        numbers = map(self._ids.decode, held if self._retired or self._reserved else ())
+        for number in sorted({number for number in numbers if number is not None}):
+            owner = self._owner(number)
             if owner and owner[1]:
-                number = self._ids.decode(device_id)
-                assert number is not None
-                numbers.setdefault(owner[0], []).append(number)
-        retired = {uuid: _runs(sorted(set(own))) for uuid, own in numbers.items()}
-        return UnitDevices(self._ids, self.numbers, retired)
-
-    def _owner(self, device_id: str) -> tuple[str, bool] | None:
-        number = self._ids.decode(device_id)
-        place = bisect_right(self._starts, number) - 1 if number is not None else -1
-        if number is None or place < 0:
-            return None
-        _, stop, uuid, is_retired = self._owned[place]
-        return (uuid, is_retired) if number < stop else None
+                retired.setdefault(owner[0], []).append(range(number, number + 1))
+        joined = {uuid: _joined(runs) for uuid, runs in retired.items()}
+        return UnitDevices(self._ids, self.numbers, joined)
 
     def _size(self, numbers: Numbers, health: bytes) -> int:
         lengths = self._ids.lengths(numbers)
@@ -202,12 +172,3 @@ def _joined(runs: Iterable[range]) -> Numbers:
         else:
             joined.append(run)
     return tuple(joined)
-
-
-def _runs(numbers: Sequence[int]) -> Numbers:
-    """Return ascending numbers as runs."""
-    starts = [n for i, n in enumerate(numbers) if not i or numbers[i - 1] != n - 1]
-    stops = [
-        n + 1 for i, n in enumerate(numbers) if i + 1 == len(numbers) or numbers[i + 1] != n + 1
-    ]
-    return tuple(range(start, stop) for start, stop in zip(starts, stops, strict=True))

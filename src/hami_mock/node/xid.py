@@ -38,6 +38,5 @@ _MEANINGS = {
 
 
 def describe(xid: int) -> str:
-    """Return a Xid with what it means, where that is known."""
     meaning = _MEANINGS.get(xid)
     return f"Xid {xid} ({meaning})" if meaning else f"Xid {xid}"

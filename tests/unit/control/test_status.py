@@ -7,7 +7,7 @@ from hami_mock.control.status import status
 from hami_mock.faults.actions import Action, perform
 from hami_mock.kubelet.holder import Holder
 from hami_mock.node.fault import Call
-from hami_mock.node.load import Load
+from hami_mock.node.holders import Load
 from hami_mock.node.sizing import Past
 from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import load

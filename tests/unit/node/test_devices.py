@@ -116,7 +116,7 @@ def test_of_retired_units_that_nobody_lists_no_number_is_free() -> None:
     fifth = UnitIds(HEADS).encode(5)
     assert (reserved.counts, reserved.retired) == ({A: 4, B: 5}, {})
     assert reserved.owned == shrunk.owned == {A: (range(4), range(4, 10)), B: (range(10, 15),)}
-    assert (reserved.card_of(fifth), reserved.is_retired(fifth)) == (A, True)
+    assert reserved.owner(fifth) == (A, True)
     # Neither for another card, nor after one more change; the card itself gets them back.
     grown = units([4, 5, 8], reserved)
     assert (grown.numbers[C], grown.retired) == ((range(15, 23),), {})
@@ -228,8 +228,8 @@ def check_all_is_well(resource: Resource, holders: Holders, data: st.DataObject)
     own, cut = active(resource), retired(resource)
     assert len(own) == resource.count, "an active ID stands twice"
     assert per_card(cut) == devices.retired
-    assert all(devices.card_of(i) == uuid and not devices.is_retired(i) for i, uuid in own.items())
-    assert all(devices.is_retired(i) for i in cut)
+    assert all(devices.owner(i) == (uuid, False) for i, uuid in own.items())
+    assert all(devices.owner(i) == (uuid, True) for i, uuid in cut.items())
     everything = own | cut
     for device_id, uuid in holders.cards.items():
         assert everything.get(device_id) == uuid, f"held {device_id} is not where it was"

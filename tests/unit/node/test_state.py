@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from hami_mock.node.event_kinds import Kind
 from hami_mock.node.fault import Fault, FaultKind
 from hami_mock.node.fault_kinds import DEGRADED, DOWN, LOST, UNHEALTHY
-from hami_mock.node.health import CardHealth
-from hami_mock.node.state import NodeState
+from hami_mock.node.state import CardHealth, NodeState
 from tests.unit.builders import laid_out
 
 

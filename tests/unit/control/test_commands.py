@@ -1,13 +1,15 @@
 import pytest
 
-from hami_mock.control import checks
-from hami_mock.control.checks import arguments_of, read_arguments
+from hami_mock.control.commands import SINCE, TEXT, VALUES, Operation, acting
 from hami_mock.errors import UsageError
 from hami_mock.kit.values import SEED, Kind
 from hami_mock.node.fault import Call
 from hami_mock.node.fault_kinds import VERBS
 
-FAIL, DELAY = ({**must, **may} for must, may in map(arguments_of, (VERBS["fail"], VERBS["delay"])))
+FAIL, DELAY = (
+    {**operation.required, **operation.optional}
+    for operation in (acting(VERBS["fail"], print), acting(VERBS["delay"], print))
+)
 
 
 @pytest.mark.parametrize(
@@ -19,12 +21,12 @@ FAIL, DELAY = ({**must, **may} for must, may in map(arguments_of, (VERBS["fail"]
     ],
 )
 def test_arguments_that_are_right(verb: str, arguments: dict[str, object]) -> None:
-    read = read_arguments({"targets": ["a", "b*"], **arguments}, *arguments_of(VERBS[verb]))
+    read = acting(VERBS[verb], print).read({"targets": ["a", "b*"], **arguments})
     assert read == {"targets": ("a", "b*"), **arguments}
 
 
 def test_arguments_become_what_they_mean() -> None:
-    read = read_arguments({"call": "prestart", "seconds": "1m"}, {}, DELAY)
+    read = Operation(print, {}, DELAY).read({"call": "prestart", "seconds": "1m"})
     assert read == {"call": Call.PRESTART, "seconds": 60.0}
 
 
@@ -37,22 +39,22 @@ def test_arguments_become_what_they_mean() -> None:
         ("call", DELAY["call"], ("list", 1, None, [])),
         ("seconds", DELAY["seconds"], (0, -1, 1e9, float("nan"), "2x", True)),
         ("for", DELAY["for"], (0, float("inf"))),
-        ("since", checks.NUMBER, (-1, 0.5)),
-        ("after", checks.MOMENT, ("now", True)),
-        ("values", checks.VALUES, ([], {"nvidia-cards": 4})),
-        ("text", checks.TEXT, (1,)),
+        ("since", SINCE["since"], (-1, 0.5)),
+        ("after", SINCE["after"], ("now", True)),
+        ("values", VALUES, ([], {"nvidia-cards": 4})),
+        ("text", TEXT, (1,)),
         ("seed", SEED, (-1, 2**31, "x")),
     ],
 )
 def test_arguments_that_are_wrong(name: str, kind: Kind[object], values: tuple[object]) -> None:
     for value in values:
         with pytest.raises(UsageError, match=f"^{name}: .* is not allowed: it must be "):
-            read_arguments({name: value}, {}, {name: kind})
+            Operation(print, {}, {name: kind}).read({name: value})
 
 
 def test_all_that_is_wrong_with_arguments_is_said_at_once() -> None:
     with pytest.raises(UsageError) as caught:
-        read_arguments({"xid": 0, "more": 1}, *arguments_of(VERBS["fail"]))
+        acting(VERBS["fail"], print).read({"xid": 0, "more": 1})
     assert caught.value.problems == (
         "more: there is no such key",
         "targets: is missing: it must be one or more words for cards or resources",
