@@ -18,7 +18,6 @@ from hami_mock.node.xid import describe
 
 if TYPE_CHECKING:
     # `ctl` needs the verbs, and the state would take longer to load than all the rest of it.
-    from hami_mock.node.sizing import Node
     from hami_mock.node.state import NodeState
 
 
@@ -87,16 +86,8 @@ def names(action: Action, state: "NodeState", random: Random | None = None) -> t
     return tuple(target.name for target in _chosen(action, state, random))
 
 
-def find_targets(action: Action, node: "Node") -> tuple[Target, ...]:
-    """Return all cards and resources that the action names; `choose` takes some of them.
-
-    Raises UsageError with a line for each word that names nothing.
-    """
-    return find(node, VERBS[action.verb].on, action.targets)
-
-
 def _chosen(action: Action, state: "NodeState", random: Random | None) -> tuple[Target, ...]:
-    targets = find_targets(action, state.node)
+    targets = find(state.node, VERBS[action.verb].on, action.targets)
     if action.choose is None:
         return targets
     choose, there = action.choose, len(targets)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from typing import Any
 
 import anyio
 
@@ -14,21 +14,6 @@ from hami_mock.kit import durations
 from hami_mock.node.event_kinds import Kind
 from hami_mock.node.fault import Fault
 from hami_mock.node.state import NodeState
-
-
-@dataclass(frozen=True)
-class PlayerStatus:
-    """How far a scenario is. Times are seconds from its start; `total` None: it has no end."""
-
-    name: str
-    seed: int
-    elapsed: float
-    total: float | None
-    next_at: float | None
-    next: str
-    done: bool
-    ending: str
-    """How it ended: stopped, or played to the end; empty while it plays."""
 
 
 class Player:
@@ -52,27 +37,27 @@ class Player:
         self._stopped: float | None = None
         self._next: Moment | None = None
         self._ending = ""
-        self._to_undo: dict[tuple[int, str], tuple[Fault, ...]] = {}
-        """What has its own moment to end, by step and turn."""
-        self._staying: dict[object, Fault] = {}
-        """What lasts to the end of the round, by what it says."""
+        """How it ended: stopped, or played to the end; empty while it plays."""
+        self._lasting: dict[object, tuple[Fault, ...]] = {}
+        """What has its own moment to end, by step and turn; what stays, by what it says."""
 
     @property
-    def status(self) -> PlayerStatus:
+    def status(self) -> dict[str, Any]:
+        """How far it is, in seconds from its start; the total of what has no end is None."""
         elapsed = 0.0
         if self._start is not None:
             now = self._clock() if self._stopped is None else self._stopped
             elapsed = round(now - self._start, 3)
-        return PlayerStatus(
-            self.scenario.name,
-            self.seed,
-            elapsed,
-            self.scenario.total,
-            self._next.time if self._next else None,
-            describe(self._next) if self._next else "",
-            self._stopped is not None,
-            self._ending,
-        )
+        return {
+            "name": self.scenario.name,
+            "seed": self.seed,
+            "elapsed": elapsed,
+            "total": self.scenario.total,
+            "next_at": self._next.time if self._next else None,
+            "next": describe(self._next) if self._next else "",
+            "done": self._stopped is not None,
+            "ending": self._ending,
+        }
 
     async def run(self) -> None:
         """Play to the end, or until cancelled; either way all that it began is undone."""
@@ -107,21 +92,19 @@ class Player:
             return self.undo_all()
         key = (moment.step.order, moment.turn)
         if moment.what is What.UNDO:
-            return self._lift(self._to_undo.pop(key, ()))
+            return self._lift(self._lasting.pop(key, ()))
         touched = names(moment.action, self._state, moment.random())
         faults = perform(moment.action, self._state, moment.random())
         if moment.lasts is None:
             self._keep(faults)
-        elif faults:
-            self._to_undo[key] = faults
+        else:
+            self._lasting[key] = faults
         return touched
 
     def undo_all(self) -> tuple[str, ...]:
         """End all that was begun here and still lasts; return the names of what had it."""
-        faults = [fault for group in self._to_undo.values() for fault in group]
-        faults += self._staying.values()
-        self._to_undo.clear()
-        self._staying.clear()
+        faults = [fault for group in self._lasting.values() for fault in group]
+        self._lasting.clear()
         return self._lift(faults)
 
     def _try(self, moment: Moment) -> None:
@@ -138,12 +121,12 @@ class Player:
 
         Or a scenario without end would pile up the same fault for ever.
         """
-        new: dict[object, Fault] = {
-            (fault.kind, fault.targets, fault.reason, *fault.details.items()): fault
+        new: dict[object, tuple[Fault, ...]] = {
+            (fault.kind, fault.targets, fault.reason, *fault.details.items()): (fault,)
             for fault in faults
         }
-        self._lift([self._staying[key] for key in new if key in self._staying])
-        self._staying |= new
+        self._lift([older for key in new for older in self._lasting.pop(key, ())])
+        self._lasting |= new
 
     def _lift(self, faults: Iterable[Fault]) -> tuple[str, ...]:
         lasting = [fault for fault in faults if fault in self._state.faults]

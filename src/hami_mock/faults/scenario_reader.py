@@ -6,14 +6,15 @@ examples/README.md explains the language.
 import math
 import reprlib
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from hami_mock.errors import UsageError
-from hami_mock.faults import scenario_kinds as kinds
+from hami_mock.faults import scenario_schema as kinds
 from hami_mock.faults.actions import Action
 from hami_mock.faults.scenario import Loop, Part, Rhythm, Scenario, Step, end
-from hami_mock.faults.scenario_rules import check, check_on_node
+from hami_mock.faults.targets import find, refuse_xids
 from hami_mock.kit import durations, strict_yaml
 from hami_mock.kit.values import LINE, MOST_SECONDS, SEED, SHORTEST, SPAN, Fields, Mistakes
 from hami_mock.node.fault import FaultKind, On
@@ -22,6 +23,7 @@ from hami_mock.node.sizing import Node
 
 _DEEPEST = 5
 _MOST_STEPS = 1000
+_MOST_AT_ONCE = 10_000
 
 
 def read(path: str, node: Node | None = None) -> Scenario:
@@ -49,9 +51,9 @@ def parse(text: str, file: str, node: Node | None = None) -> Scenario:
     scenario = _Reader(mistakes).scenario(Fields(document, "", mistakes))
     # What is wrong already would only look like more mistakes there.
     if not mistakes.lines:
-        check(scenario, mistakes)
+        _check(scenario, mistakes)
         if node is not None:
-            check_on_node(scenario, node, mistakes)
+            _check_on_node(scenario, node, mistakes)
     if mistakes.lines:
         raise UsageError(mistakes.lines)
     return scenario
@@ -161,16 +163,13 @@ class _Reader:
             fields.say("for", f"{verb} doesn't last: there is nothing to undo")
         if "choose" in fields and row.on is On.BOTH:
             fields.say("choose", f"{verb} always acts on all of its targets")
-        given: dict[str, Any] = {}
-        drawn: dict[str, Any] = {}
-        for parameter in row.parameters:
-            name, kind = parameter.name, parameter.kind
-            if parameter.is_required:
-                given[name] = fields.need(name, kind, None)
-            elif name in fields and parameter.is_drawn:
-                drawn[name] = fields.get(name, kinds.one_or_more(kind), ())
-            elif name in fields:
-                given[name] = fields.get(name, kind, None)
+        given: dict[str, Any] = {
+            parameter.name: fields.need(parameter.name, kinds.of(parameter), None)
+            for parameter in row.parameters
+            if parameter.is_required or parameter.name in fields
+        }
+        draws = (p.name for p in row.parameters if p.is_drawn and p.name in given)
+        drawn = {name: given.pop(name) for name in draws}
         action = Action(verb, targets, given, fields.get("choose", kinds.CHOOSE, None))
         return Step(
             place=fields.place,
@@ -204,3 +203,63 @@ def _rhythm(fields: Fields, *, is_in_loop: bool) -> Rhythm:
     if not counts and is_in_loop:
         fields.say("every", "in a loop, it must end: give the step `times` or `until`")
     return Rhythm(at, period, min(counts, default=None), jitter)
+
+
+def _check(scenario: Scenario, mistakes: Mistakes) -> None:
+    """Add what the scenario must not be as a whole, though each of its steps is fine."""
+    length = scenario.length
+    if length is None and scenario.rounds != 1:
+        mistakes.say("repeat", "the steps never end, so it would never repeat: give it a length")
+    if length is not None:
+        _check_length(scenario, length, mistakes)
+    at_once = sum(part.crowd for part in scenario.steps)
+    if at_once > _MOST_AT_ONCE:
+        most = max(range(len(scenario.steps)), key=lambda number: scenario.steps[number].crowd)
+        mistakes.say(
+            f"steps[{most}]",
+            f"up to {at_once} turns would overlap, but at most {_MOST_AT_ONCE} "
+            "may: make `every` longer, or `for` shorter",
+        )
+
+
+def _check_length(scenario: Scenario, length: float, mistakes: Mistakes) -> None:
+    if scenario.rounds != 1 and length < SHORTEST:
+        mistakes.say("repeat", "the steps take no time: give it a length, such as length: 1m")
+    if scenario.is_cut:
+        for number, part in enumerate(scenario.steps):
+            if part.rhythm.at >= length:
+                problem = f"it would never happen: the length is {durations.show(length)}"
+                mistakes.say(f"steps[{number}].at", problem)
+    else:
+        for step, last in _last_starts(scenario.steps):
+            if step.stays and last >= length:
+                mistakes.say(
+                    step.place,
+                    "it would be undone at once, because the scenario ends there: give it `for`, "
+                    "or give the scenario a length (with length: forever, it stays until you stop "
+                    "it)",
+                )
+
+
+def _check_on_node(scenario: Scenario, node: Node, mistakes: Mistakes) -> None:
+    """Add the steps that can never happen on a node."""
+    for step, _ in _last_starts(scenario.steps):
+        action, key = step.action, step.action.verb
+        try:
+            targets = find(node, VERBS[action.verb].on, action.targets)
+            if xids := step.drawn.get("xid"):
+                key = f"xid: {', '.join(map(str, xids))} is not allowed"
+                refuse_xids(targets)
+        except UsageError as error:
+            for problem in error.problems:
+                mistakes.say(f"{step.place}.{key}", problem)
+
+
+def _last_starts(parts: Sequence[Part], start: float = 0.0) -> Iterator[tuple[Step, float]]:
+    """Yield each step with the latest start of its last turn; of its first, if it never ends."""
+    for part in parts:
+        last = round(start + (part.rhythm.last or 0.0), 3)
+        if isinstance(part, Loop):
+            yield from _last_starts(part.steps, last)
+        else:
+            yield part, last

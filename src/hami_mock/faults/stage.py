@@ -1,6 +1,5 @@
 """Where scenarios are played: one at a time, started and stopped while the agent runs."""
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -46,18 +45,18 @@ class Stage:
         self._scope = anyio.CancelScope()
         self._idle = anyio.Event()
         self._wanted.set()
-        return asdict(self._player.status)
+        return self._player.status
 
     async def stop(self) -> dict[str, Any]:
         """Stop the scenario that plays and undo what it did. Raises UsageError if none plays."""
         if self._player is None or self._idle.is_set():
             raise UsageError("no scenario is running")
         await self._end()
-        return asdict(self._player.status)
+        return self._player.status
 
     @property
     def status(self) -> dict[str, Any] | None:
-        return asdict(self._player.status) if self._player else None
+        return self._player.status if self._player else None
 
     async def _end(self) -> None:
         if self._scope is not None and not self._idle.is_set():

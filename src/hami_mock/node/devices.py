@@ -1,61 +1,19 @@
-"""The devices of a resource, each on a card: what slots and units have in common, and slots. Pure.
+"""The devices of a resource, card by card: slots here, units in `unit_devices`. Pure.
 
 A device never becomes another one: whatever changes, an ID means the same slot or the same unit of
-the same card for as long as a pod may hold it.
+the same card for as long as a pod may hold it. Some may be retired: the configuration has no place
+for them any more, but a pod may still hold them. They stay in the list, unhealthy, until it is
+known that nobody does.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from hami_mock.kubelet import wire
 from hami_mock.node.cards import Card
+from hami_mock.node.unit_devices import UnitDevices
 
 
-class Devices(ABC):
-    """The devices of one resource, card by card.
-
-    Some may be retired: the configuration has no place for them any more, but a pod may still hold
-    them. They stay in the list, unhealthy, until it is known that nobody does.
-    """
-
-    key: object
-    """Equal for devices that make the same list."""
-    counts: dict[str, int]
-    """How many devices each card has, by UUID, without the retired ones."""
-    retired: dict[str, int]
-    """How many retired devices each card has, by UUID, where it has any."""
-
-    @abstractmethod
-    def size(self, card: Card, health: bytes) -> int:
-        """Return the bytes that the card's devices take in a list."""
-
-    @abstractmethod
-    def encode(self, card: Card, health: bytes) -> Iterator[bytes | bytearray]:
-        """Yield the card's devices as they stand in a list, in pieces to be joined."""
-
-    @abstractmethod
-    def retired_size(self, uuid: str, health: bytes) -> int: ...
-
-    @abstractmethod
-    def encode_retired(self, uuid: str, health: bytes) -> Iterator[bytes | bytearray]: ...
-
-    @abstractmethod
-    def ids(self, card: Card) -> Iterator[str]: ...
-
-    @abstractmethod
-    def owner(self, device_id: str) -> tuple[str, bool] | None:
-        """Return the UUID of a device's card, and whether it is retired; None: no such device."""
-
-    @abstractmethod
-    def keep_retired(self, held: Collection[str] | None) -> "Devices":
-        """Return the same devices, with only those retired that are held (None: nobody knows)."""
-
-    def card_of(self, device_id: str) -> str | None:
-        owner = self.owner(device_id)
-        return owner[0] if owner else None
-
-
-class SlotDevices(Devices):
+class SlotDevices:
     """Cards cut into slots, `<card UUID>-<slot>`."""
 
     def __init__(
@@ -67,6 +25,7 @@ class SlotDevices(Devices):
         self.split = split
         self._cards = {card.uuid: card for card in cards}
         self._retired = {uuid: frozenset(slots) for uuid, slots in (retired or {}).items() if slots}
+        # Equal for slots that make the same list.
         self.key = split, {uuid: card.numa for uuid, card in self._cards.items()}, self._retired
         self.counts = dict.fromkeys(self._cards, split)
         self.retired = {uuid: len(slots) for uuid, slots in self._retired.items()}
@@ -82,12 +41,14 @@ class SlotDevices(Devices):
         return SlotDevices(now.values(), split, retired)
 
     def size(self, card: Card, health: bytes) -> int:
+        """Return the bytes that the card's slots take in a list."""
         digits = (len(str(slot)) for slot in range(self.split))
         return sum(
             wire.device_size(len(card.uuid) + 1 + length, health, card.numa) for length in digits
         )
 
     def encode(self, card: Card, health: bytes) -> Iterator[bytes]:
+        """Yield the card's slots as they stand in a list, in pieces to be joined."""
         for slot in self.ids(card):
             yield wire.device(slot, health, card.numa)
 
@@ -103,7 +64,12 @@ class SlotDevices(Devices):
         for slot in range(self.split):
             yield f"{card.uuid}-{slot}"
 
+    def card_of(self, device_id: str) -> str | None:
+        owner = self.owner(device_id)
+        return owner[0] if owner else None
+
     def owner(self, device_id: str) -> tuple[str, bool] | None:
+        """Return the UUID of a slot's card, and whether it is retired; None: no such slot."""
         uuid, _, slot = device_id.rpartition("-")
         # Only as we write it: not 007, and no digits of other scripts.
         if len(slot) > 5 or not (slot.isascii() and slot.isdigit()) or str(int(slot)) != slot:
@@ -122,3 +88,6 @@ class SlotDevices(Devices):
             for uuid, slots in self._retired.items()
         }
         return SlotDevices(self._cards.values(), self.split, retired)
+
+
+Devices = SlotDevices | UnitDevices

@@ -62,12 +62,11 @@ class Resource:
         self, unhealthy: Uuids = (), word: bytes = wire.UNHEALTHY, lost: Uuids = ()
     ) -> int:
         """Return the bytes of the list message, with one word for all unhealthy devices."""
-        listed = sum(
-            self.devices.size(card, word if card.uuid in unhealthy else wire.HEALTHY)
-            for card in self.cards
-            if card.uuid not in lost
-        )
-        return listed + sum(self.devices.retired_size(uuid, word) for uuid in self.devices.retired)
+        devices = self.devices
+        shown = (card for card in self.cards if card.uuid not in lost)
+        return sum(
+            devices.size(card, word if card.uuid in unhealthy else wire.HEALTHY) for card in shown
+        ) + sum(devices.retired_size(uuid, word) for uuid in devices.retired)
 
     def encode_list(self, unhealthy: Uuids = (), lost: Uuids = ()) -> bytes:
         """Return the ListAndWatchResponse of all devices but those of lost cards.

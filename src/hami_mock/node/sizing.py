@@ -1,5 +1,6 @@
 """Shares of cards → resources with devices, within what the kubelet bears. Pure."""
 
+from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -150,14 +151,11 @@ def _resource(share: Share, factor: int, past: Past = _NO_PAST) -> Resource:
 
 def _devices(share: Share, factor: int, before: Devices | None) -> Devices:
     if share.offer.role is Role.SLOTS:
-        split = share.amounts[0]
-        if isinstance(before, SlotDevices):
-            return before.resized(share.cards, split)
-        return SlotDevices(share.cards, split)
-    counts = share.counts(factor)
+        slots = before if isinstance(before, SlotDevices) else SlotDevices((), 0)
+        return slots.resized(share.cards, share.amounts[0])
     if isinstance(before, UnitDevices) and before.heads == share.offer.heads:
-        return before.resized(counts)
-    return UnitDevices.make(UnitIds(share.offer.heads), counts)
+        return before.resized(share.counts(factor))
+    return UnitDevices.make(UnitIds(share.offer.heads), share.counts(factor))
 
 
 def _fits(resource: Resource) -> bool:
@@ -227,11 +225,6 @@ def _auto_factor(shares: Sequence[Share], version: Version | None) -> int:
 
 def _smallest_factor(share: Share) -> int:
     """Return the smallest factor, power of two or not, whose list fits the message."""
-    low, high = 1, _LARGEST_FACTOR
-    while low < high:
-        middle = (low + high) // 2
-        if _fits(_resource(share, middle * share.offer.memory_unit)):
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    unit = share.offer.memory_unit
+    factors = range(_LARGEST_FACTOR)
+    return bisect_left(factors, True, 1, key=lambda each: _fits(_resource(share, each * unit)))

@@ -1,7 +1,7 @@
 """NodeState: what is true of the node now, and who is told when it changes."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -76,21 +76,18 @@ class NodeState:
 
     def end_faults(self, *faults: Fault) -> None:
         """Let faults end, all at once; one that has ended already is passed over."""
-        ending = [fault for fault in self.faults if fault in faults]
-        self.faults = tuple(fault for fault in self.faults if fault not in faults)
-        for fault in ending:
-            for target in sorted(fault.targets):
-                self._tell_end(fault, target)
-        self._update()
+        self._end({fault: fault.targets for fault in self.faults if fault in faults})
 
     def end_faults_of(self, targets: Set[str], kinds: Set[FaultKind] | None = None) -> None:
         """Let all faults of these kinds (None: of any) end for some of their targets."""
-        among = [f for f in self.faults if kinds is None or f.kind in kinds]
-        touched = [f for f in among if f.targets & targets]
-        rest = [replace(f, targets=f.targets - targets) for f in touched if f.targets - targets]
-        self.faults = (*(f for f in self.faults if f not in touched), *rest)
-        for fault in touched:
-            for target in sorted(fault.targets & targets):
+        among = (f for f in self.faults if kinds is None or f.kind in kinds)
+        self._end({f: f.targets & targets for f in among if f.targets & targets})
+
+    def _end(self, ending: Mapping[Fault, Set[str]]) -> None:
+        rest = [replace(f, targets=f.targets - of) for f, of in ending.items() if f.targets - of]
+        self.faults = (*(f for f in self.faults if f not in ending), *rest)
+        for fault, targets in ending.items():
+            for target in sorted(targets):
                 self._tell_end(fault, target)
         self._update()
 
@@ -195,13 +192,10 @@ class NodeState:
     def _index(self) -> None:
         self.cards = {card.uuid: card for card in self.node.cards}
         self.resources = {resource.name: resource for resource in self.node.resources}
-        self.unhealthy = self._having(UNHEALTHY)
-        self.lost = self._having(LOST)
-        self.degraded = self._having(DEGRADED)
-
-    def _having(self, kind: FaultKind) -> frozenset[str]:
-        sets = (fault.targets for fault in self.faults if fault.kind is kind)
-        return frozenset[str]().union(*sets)
+        self.unhealthy, self.lost, self.degraded = (
+            frozenset[str]().union(*(fault.targets for fault in self.faults if fault.kind is kind))
+            for kind in (UNHEALTHY, LOST, DEGRADED)
+        )
 
     def _update(self) -> None:
         self._index()

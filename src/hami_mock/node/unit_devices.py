@@ -8,10 +8,9 @@ from itertools import chain
 from hami_mock.kubelet import wire
 from hami_mock.kubelet.unit_ids import Numbers, UnitIds
 from hami_mock.node.cards import Card
-from hami_mock.node.devices import Devices
 
 
-class UnitDevices(Devices):
+class UnitDevices:
     """Numbered units. A number belongs to a card for as long as the card has it.
 
     They have no NUMA node: the kubelet's search for the best NUMA placement of tens of thousands
@@ -101,6 +100,10 @@ class UnitDevices(Devices):
     def ids(self, card: Card) -> Iterator[str]:
         for number in chain(*self.numbers[card.uuid]):
             yield self._ids.encode(number)
+
+    def card_of(self, device_id: str) -> str | None:
+        owner = self.owner(device_id)
+        return owner[0] if owner else None
 
     def owner(self, device_id: str) -> tuple[str, bool] | None:
         number = self._ids.decode(device_id)
