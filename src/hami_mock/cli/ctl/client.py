@@ -30,10 +30,7 @@ _CLEAR = "\x1b[H\x1b[J"
 
 
 def main(arguments: list[str]) -> int:
-    """Run `hami-mock ctl` with these arguments; return the exit code.
-
-    Raises UsageError if they are wrong, StartError if there is no agent to be had.
-    """
+    """Raises UsageError if the arguments are wrong, StartError if there is no agent to be had."""
     wanted = parse(arguments)
     if isinstance(wanted, str):
         say(wanted, end="")

@@ -3,18 +3,85 @@
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hami_mock.cli.ctl import screens
-from hami_mock.cli.ctl.command import Argument, CtlCommand
-from hami_mock.cli.ctl.verbs import verb_commands
 from hami_mock.cli.parser import Parsed, reads
 from hami_mock.control.protocol import FOLLOW, WATCH, Request
 from hami_mock.errors import UsageError
+from hami_mock.faults.targets import ALL
 from hami_mock.kit import moments
 from hami_mock.kit.similar import did_you_mean
-from hami_mock.kit.values import SEED, Kind
+from hami_mock.kit.values import SEED, SPAN, Kind
+from hami_mock.node.fault import FaultKind, On, Verb
+from hami_mock.node.fault_kinds import VERBS, XID
 from hami_mock.vendors import VENDORS
+
+Argument = tuple[tuple[str, ...], Mapping[str, Any]]
+"""A flag or a positional word, as argparse wants it."""
+
+_TARGETS = {
+    On.CARDS: ("CARD", "cards: nvidia/0, a UUID, a glob of either, a vendor, or all"),
+    On.RESOURCES: ("RESOURCE", "resources: nvidia.com/gpu, a glob, a vendor, or all"),
+    On.BOTH: ("TARGET", "cards or resources, by name, UUID, glob or vendor"),
+}
+_WITH_XIDS = [vendor.prefix for vendor in VENDORS if vendor.has_xids]
+
+
+@dataclass(frozen=True)
+class CtlCommand:
+    """One command. `pick` takes from the answer what is shown."""
+
+    help: str
+    examples: tuple[str, ...]
+    request: Callable[[Parsed], Request]
+    arguments: tuple[Argument, ...] = ()
+    screen: screens.Screen = screens.summary
+    pick: Callable[[Any], Any] = lambda result: result
+
+
+def _argument(*names: str, **how: Any) -> Argument:
+    return names, how
+
+
+def _verb_command(verb: Verb) -> CtlCommand:
+    arguments = [
+        _argument(
+            parameter.name if parameter.is_required else f"--{parameter.name}",
+            **reads(parameter.kind),
+            help=parameter.help,
+        )
+        for parameter in verb.parameters
+    ]
+    arguments.append(_targets(verb))
+    if isinstance(verb, FaultKind):
+        arguments.append(
+            _argument("--for", **reads(SPAN), help="end the fault after this time [never]")
+        )
+    fields = ("targets", "for", *(parameter.name for parameter in verb.parameters))
+
+    def request(parsed: Parsed) -> Request:
+        given = {field: getattr(parsed, field, None) for field in fields}
+        if not given["targets"]:
+            if given.get("xid") is None:
+                raise UsageError(f"{verb.verb}: name the targets: {_TARGETS[verb.on][1]}")
+            given["targets"] = _WITH_XIDS
+        return Request(verb.verb, {key: value for key, value in given.items() if value is not None})
+
+    return CtlCommand(verb.help, verb.examples, request, tuple(arguments))
+
+
+def _targets(verb: Verb) -> Argument:
+    metavar, words = _TARGETS[verb.on]
+    how: dict[str, Any] = {"nargs": "+", "help": words}
+    if XID in verb.parameters:
+        how = {"nargs": "*", "help": f"{words} [with --xid: {' '.join(_WITH_XIDS)}]"}
+    # Who names a call already, and no target, means all.
+    elif verb.on is On.BOTH or any(parameter.is_required for parameter in verb.parameters):
+        how = {"nargs": "*", "default": [ALL], "help": f"{words} [{ALL}]"}
+    return _argument("targets", metavar=metavar, **how)
 
 
 def _set_request(parsed: Parsed) -> Request:
@@ -62,22 +129,14 @@ def _advice(name: str) -> str:
 
 
 def _play_request(parsed: Parsed) -> Request:
+    file = Path("stdin" if parsed.file == "-" else parsed.file)
     try:
-        text = (
-            sys.stdin.read()
-            if parsed.file == "-"
-            else Path(parsed.file).read_text(encoding="utf-8")
-        )
+        text = sys.stdin.read() if parsed.file == "-" else file.read_text(encoding="utf-8")
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise UsageError(f"scenario play: can't read {parsed.file!r}: {reason}") from error
-    name = "stdin" if parsed.file == "-" else Path(parsed.file).name
     seed = {} if parsed.seed is None else {"seed": parsed.seed}
-    return Request("play", {"text": text, "name": name, **seed})
-
-
-def _events_request(parsed: Parsed) -> Request:
-    return Request(FOLLOW if parsed.follow else "events", parsed.since)
+    return Request("play", {"text": text, "name": file.name, **seed})
 
 
 def _since(value: object) -> dict[str, float]:
@@ -90,57 +149,52 @@ def _since(value: object) -> dict[str, float]:
 
 _SINCE = Kind(_since, f"{moments.FORM}, or the number of an event", metavar="TIME")
 
-
-def _simple(command: str) -> Callable[[Parsed], Request]:
-    return lambda _: Request(command)
-
-
-def _switch(name: str, text: str) -> Argument:
-    return Argument(name, {"action": "store_true", "help": text})
-
-
-_VALUES = Argument(
-    "values",
-    {"metavar": "OPTION=VALUE", "nargs": "*", "help": "any option of `hami-mock run`"},
-)
-
-_STATUS = CtlCommand(
-    "show the cards, their health, the resources, and which pods hold them",
-    ("status", "status --watch", "status -o json"),
-    lambda parsed: Request(WATCH if parsed.watch else "status"),
-    (_switch("-w --watch", "keep running, and update the screen after each change"),),
-    screen=screens.status,
-)
-
-_OTHERS: Mapping[str, CtlCommand] = {
+_OWN = {
+    "status": CtlCommand(
+        "show the cards, their health, the resources, and which pods hold them",
+        ("status", "status --watch", "status -o json"),
+        lambda parsed: Request(WATCH if parsed.watch else "status"),
+        (
+            _argument(
+                *("-w", "--watch"),
+                action="store_true",
+                help="keep running, and update the screen after each change",
+            ),
+        ),
+        screens.status,
+    ),
     "set": CtlCommand(
         "change options of the running agent; they override flags, variables and the file",
         ("set nvidia-cards=4 nvidia-model=T4", "set cards nvidia=4 mlu=0", "set --reset"),
         _set_request,
         (
-            _VALUES,
-            _switch("--reset", "first drop everything that was set with this command"),
+            _argument(
+                "values", metavar="OPTION=VALUE", nargs="*", help="any option of `hami-mock run`"
+            ),
+            _argument(
+                "--reset",
+                action="store_true",
+                help="first drop everything that was set with this command",
+            ),
         ),
     ),
-    "reload": CtlCommand("read the configuration file again", ("reload",), _simple("reload")),
+    "reload": CtlCommand(
+        "read the configuration file again", ("reload",), lambda _: Request("reload")
+    ),
     "scenario play": CtlCommand(
         "play a scenario, after stopping the one that is running, if any",
         ("scenario play drill.yaml --seed 7", "scenario play - < drill.yaml"),
         _play_request,
         (
-            Argument(
+            _argument(
                 "file",
-                {
-                    "metavar": "FILE",
-                    "help": "the scenario, on the machine that ctl runs on; - for standard input",
-                },
+                metavar="FILE",
+                help="the scenario, on the machine that ctl runs on; - for standard input",
             ),
-            Argument(
+            _argument(
                 "--seed",
-                {
-                    **reads(SEED),
-                    "help": "seed of the scenario's random choices (default: the one in the file)",
-                },
+                **reads(SEED),
+                help="seed of the scenario's random choices (default: the one in the file)",
             ),
         ),
         screens.scenario,
@@ -148,29 +202,31 @@ _OTHERS: Mapping[str, CtlCommand] = {
     "scenario stop": CtlCommand(
         "stop the scenario and undo what it did",
         ("scenario stop",),
-        _simple("stop"),
+        lambda _: Request("stop"),
         screen=screens.scenario,
     ),
     "scenario status": CtlCommand(
         "show the progress of the scenario",
         ("scenario status",),
-        _simple("status"),
+        lambda _: Request("status"),
         screen=screens.scenario,
         pick=lambda result: result["scenario"],
     ),
     "events": CtlCommand(
         "list what has happened to the node",
         ("events", "events -f --since 10:00", "events --since 2m -o json"),
-        _events_request,
+        lambda parsed: Request(FOLLOW if parsed.follow else "events", parsed.since),
         (
-            _switch("-f --follow", "keep printing new events until Ctrl-C"),
-            Argument(
+            _argument(
+                *("-f", "--follow"),
+                action="store_true",
+                help="keep printing new events until Ctrl-C",
+            ),
+            _argument(
                 "--since",
-                {
-                    **reads(_SINCE),
-                    "default": {},
-                    "help": f"show only events since {_SINCE.allowed}",
-                },
+                **reads(_SINCE),
+                default={},
+                help=f"show only events since {_SINCE.allowed}",
             ),
         ),
         screens.events,
@@ -180,4 +236,5 @@ _OTHERS: Mapping[str, CtlCommand] = {
 
 def all_commands() -> dict[str, CtlCommand]:
     """Return the commands by name, in the order of the help."""
-    return {"status": _STATUS, **verb_commands(), **_OTHERS}
+    verbs = {name: _verb_command(verb) for name, verb in VERBS.items()}
+    return {"status": _OWN["status"], **verbs, **_OWN}

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from hami_mock.cli.commands import COMMANDS
-from hami_mock.cli.ctl.command import CtlCommand
-from hami_mock.cli.ctl.commands import all_commands
+from hami_mock.cli.ctl.commands import CtlCommand, all_commands
 from hami_mock.cli.parser import BareParser, Parsed, Parser, add_output, overview
 from hami_mock.control.protocol import DEFAULT_SOCKET, FLAG, VARIABLE
 from hami_mock.errors import UsageError
@@ -54,15 +53,14 @@ def parse(words: list[str]) -> Wanted | str:
 
 
 def command_parser(name: str, command: CtlCommand) -> Parser:
-    """Return the parser of one command of `ctl`."""
     parser = Parser(
         f"ctl {name}",
         command.help,
         usage=None,
         examples=[f"ctl {example}" for example in command.examples],
     )
-    for argument in command.arguments:
-        parser.add_argument(*argument.name.split(), **argument.how)
+    for names, how in command.arguments:
+        parser.add_argument(*names, **how)
     return _with_common(parser)
 
 
@@ -81,7 +79,6 @@ def help_of(commands: Mapping[str, CtlCommand]) -> str:
 
 
 def _with_common(parser: _P) -> _P:
-    """Add what every command takes."""
     parser.add_argument(
         FLAG,
         metavar="PATH",

@@ -9,17 +9,14 @@ from hami_mock.kit.terminal import Style, paint, table
 Data = Mapping[str, Any]
 Screen = Callable[[Any], Iterator[str]]
 
-_HEALTH_STYLES = {"healthy": Style.GREEN, "unhealthy": Style.RED, "lost": Style.RED}
 _PHASE_STYLES = {"watched": Style.GREEN, "failed": Style.RED}
 
 
 def summary(result: Data) -> Iterator[str]:
-    """Yield what a command did."""
     yield from result["summary"]
 
 
 def events(result: list[Data]) -> Iterator[str]:
-    """Yield a line for each event."""
     for event in result:
         kind = paint(f"{event['kind']:<22}", *((Style.YELLOW,) if event["warning"] else ()))
         subject = event["subject"] and f"{event['subject']}: "
@@ -28,7 +25,6 @@ def events(result: list[Data]) -> Iterator[str]:
 
 
 def scenario(result: Data | None) -> Iterator[str]:
-    """Yield how far the scenario is."""
     if not result:
         yield "no scenario is running"
         return
@@ -44,19 +40,15 @@ def scenario(result: Data | None) -> Iterator[str]:
 
 
 def status(result: Data) -> Iterator[str]:
-    """Yield all that is known of the node."""
     ready = paint("ready", Style.GREEN) if result["ready"] else paint("not ready", Style.YELLOW)
     name = paint(result["node"], Style.BOLD)
     yield f"Node {name}: hami-mock {result['version']}, {ready}"
     yield from _configuration(result["configuration"])
     if result["scenario"]:
         yield from (line[0].upper() + line[1:] for line in scenario(result["scenario"]))
-    yield ""
-    yield from _cards(result["cards"])
-    yield ""
-    yield from _resources(result["resources"])
-    yield ""
-    yield from _holders(result)
+    for part in (_cards(result["cards"]), _resources(result["resources"]), _holders(result)):
+        yield ""
+        yield from part
 
 
 def _configuration(data: Data) -> Iterator[str]:
@@ -75,57 +67,40 @@ def _cards(cards: list[Data]) -> Iterator[str]:
         return
     rows = [
         (
-            card["name"],
-            card["uuid"],
-            card["model"],
-            card["memory"],
+            *(card[key] for key in ("name", "uuid", "model", "memory")),
             "-" if card["numa"] is None else card["numa"],
             ", ".join(f"{xid} x{times}" for xid, times in card["xids"].items()) or "-",
             _health(card),
         )
         for card in cards
     ]
-    yield from table(
-        ("CARD", "UUID", "MODEL", "MEMORY MiB", "NUMA", "XIDS", "HEALTH"), rows, "   rRL"
-    )
+    header = ("CARD", "UUID", "MODEL", "MEMORY MiB", "NUMA", "XIDS", "HEALTH")
+    yield from table(header, rows, "   rRL")
 
 
 def _health(card: Data) -> str:
-    health = card["health"]
-    style = _HEALTH_STYLES[health]
-    if health == "healthy":
-        style = Style.YELLOW if card["degraded"] else style
-        return paint("; ".join([health, *card["reasons"]]), style)
+    if card["health"] == "healthy":
+        style = Style.YELLOW if card["degraded"] else Style.GREEN
+        return paint("; ".join(["healthy", *card["reasons"]]), style)
     # Each reason begins with what it makes the card: unhealthy or lost.
-    return paint("; ".join(card["reasons"]), style)
+    return paint("; ".join(card["reasons"]), Style.RED)
 
 
 def _resources(resources: list[Data]) -> Iterator[str]:
     if not resources:
         yield "No resources are registered."
         return
-    header = (
-        "RESOURCE",
-        "UNIT",
-        "COUNT",
-        "HEALTHY",
-        "UNHEALTHY",
-        "LOST",
-        "RETIRED",
-        "HELD",
-        "STATE",
-    )
+    keys = ("unit", "count", "healthy", "unhealthy", "lost", "retired")
     rows = [
         (
             resource["name"],
-            resource["unit"],
-            *(resource[key] for key in ("count", "healthy", "unhealthy", "lost", "retired")),
+            *(resource[key] for key in keys),
             "?" if resource["held"] is None else resource["held"],
             _state(resource),
         )
         for resource in resources
     ]
-    yield from table(header, rows, " rrrrRRr")
+    yield from table(("RESOURCE", *map(str.upper, keys), "HELD", "STATE"), rows, " rrrrRRr")
 
 
 def _state(resource: Data) -> str:
