@@ -1,7 +1,9 @@
 """The completion scripts, in the shells that they are for."""
 
+import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,6 +70,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("completion")
     (folder / "files").mkdir()
     (folder / "files" / "fleet.yaml").touch()
+    program = folder / "bin" / "hami-mock"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m hami_mock "$@"\n')
+    program.chmod(0o755)
     for shell in SHELLS:
         done = run_cli("completion", shell)
         assert (done.returncode, done.stderr) == (0, "")
@@ -87,7 +93,11 @@ def test_a_shell_completes_a_line(shell: str, line: str, expected: set[str], fol
         timeout=30,
         check=False,
         cwd=folder / "files",
-        env={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(folder)},
+        env={
+            **{name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ},
+            "PATH": f"{folder}/bin:{os.environ['PATH']}",
+            "HOME": str(folder),
+        },
     )
     assert done.stderr == ""
     found = {word.partition("\t")[0] for word in done.stdout.splitlines() if word}

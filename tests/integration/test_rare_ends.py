@@ -192,7 +192,7 @@ async def test_the_demo_lets_pods_come_and_go(
     monkeypatch.setattr("hami_mock.cli.demo.anyio.sleep", no_rest)
     flags = {"nvidia-memory": "8", "ascend-cards": "0", "iluvatar-cards": "0", "mlu-split": "1"}
     with pytest.raises(ExceptionGroup) as caught:
-        await demo.run(flags, keep=True)
+        await demo.play(flags, keep=True)
     assert caught.group_contains(Enough)
     counts = {line for line in capsys.readouterr().out.splitlines() if "pods are running." in line}
     assert len(counts) > 2

@@ -19,5 +19,15 @@ COMMANDS = {
 
 
 def load(command: str) -> Any:
-    """Return the module of a command: it has `main`, which takes words and returns an exit code."""
-    return import_module(f"hami_mock.cli.{'ctl.client' if command == 'ctl' else command}")
+    """Return the module of a command: `run` takes what its `parser` made of the words."""
+    return import_module(f"hami_mock.cli.{command}")
+
+
+def run(command: str, arguments: list[str]) -> int:
+    """Run a command; return its exit code. Raises an error of ours."""
+    if command == "ctl":
+        from hami_mock.cli.ctl.client import main
+
+        return main(arguments)
+    module = load(command)
+    return module.run(module.parser().parse(arguments)) or 0

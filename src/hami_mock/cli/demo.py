@@ -10,7 +10,6 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
@@ -21,7 +20,7 @@ from hami_mock.agent import Agent
 from hami_mock.cli.embedded_kubelet import EmbeddedKubelet, Insufficient
 from hami_mock.cli.flags import flag_values, options_parser
 from hami_mock.cli.output import say
-from hami_mock.cli.parser import Parser
+from hami_mock.cli.parser import Parsed, Parser
 from hami_mock.cli.run import run_async
 from hami_mock.errors import StartError, UsageError
 from hami_mock.faults import scenario_reader
@@ -42,12 +41,9 @@ _MOST_EVENTS = 3
 _CHURN_SECONDS = 0.7
 _INDENT = 24
 """Where it says what a pod wants: behind its name and its phase."""
-_UNLIMITED = 10_000
-"""The width of what isn't a terminal."""
 
 
 def parser() -> Parser:
-    """Return the parser of the command."""
     parser = options_parser(
         "demo",
         examples=(
@@ -64,31 +60,17 @@ def parser() -> Parser:
     return parser
 
 
-def main(arguments: list[str]) -> int:
-    """Show it work here."""
-    parsed = parser().parse(arguments)
-    flags = flag_values(parsed)
-    run_async(run, flags, parsed.keep)
-    return 0
+def run(parsed: Parsed) -> None:
+    run_async(play, flag_values(parsed), parsed.keep)
 
 
-@dataclass(frozen=True)
-class PodKind:
-    """A pod that the demo admits: what it wants of one vendor's resources."""
-
-    name: str
-    requests: dict[str, int]
-
-
-def pod_kinds(node: Node) -> list[PodKind]:
-    """Return one kind of pod for each vendor: a slot, half a card's memory, 30 % of compute."""
-    kinds: dict[str, PodKind] = {}
+def pod_kinds(node: Node) -> dict[str, dict[str, int]]:
+    """Return what a pod of each vendor wants: a slot, half a card's memory, 30 % of compute."""
+    kinds: dict[str, dict[str, int]] = {}
     for resource in node.resources:
-        amount = _request(resource)
-        if amount:
-            kind = kinds.setdefault(resource.vendor.prefix, PodKind(resource.vendor.prefix, {}))
-            kind.requests[resource.name] = amount
-    return list(kinds.values())
+        if amount := _request(resource):
+            kinds.setdefault(resource.vendor.prefix, {})[resource.name] = amount
+    return kinds
 
 
 def _request(resource: Resource) -> int:
@@ -104,7 +86,7 @@ def _request(resource: Resource) -> int:
             return 0  # a pod asks for memory in MiB or in percent, not both
 
 
-async def run(flags: Mapping[str, str], keep: bool) -> None:
+async def play(flags: Mapping[str, str], keep: bool) -> None:
     """Play the demo; with `keep` or a scenario, go on until Ctrl-C.
 
     Raises UsageError or StartError if it can't be played as the flags want it.
@@ -164,10 +146,6 @@ def _own_flags(flags: Mapping[str, str], folder: str) -> dict[str, str]:
 
 def _kubelet_folder(settings: Settings) -> Path:
     folder = Path(settings.socket_dir)
-    if len(os.fsencode(folder)) > LONGEST_SOCKET_DIR:
-        raise StartError(
-            f"{str(folder)!r} is too long for unix sockets: set TMPDIR to a short path"
-        )
     if not folder.is_dir():
         raise UsageError(f"--socket-dir: {str(folder)!r} is not a folder: create it first")
     if (folder / KUBELET_SOCKET).exists():
@@ -180,23 +158,18 @@ def _kubelet_folder(settings: Settings) -> Path:
 
 async def _tell(agent: Agent, kubelet: EmbeddedKubelet, tasks: TaskGroup) -> None:
     """Start the agent, show what the kubelet sees of it, and let pods arrive."""
-    node = agent.node
-    folder = agent.settings.socket_dir
+    node, folder = agent.node, agent.settings.socket_dir
     _announce(f"An embedded kubelet listens in {folder}; the agent registers with it ...")
     began = anyio.current_time()
     await tasks.start(agent.run)
-    await kubelet.wait_until(lambda: _is_complete(kubelet, node))
+    expected = {resource.name: resource.count for resource in node.resources}
+    await kubelet.wait_until(
+        lambda: {name: own.allocatable for name, own in kubelet.devices.items()} == expected
+    )
     seconds = anyio.current_time() - began
     say(f"{len(node.resources)} resources registered and listed in {seconds:.2f} s.\n")
     say("\n".join(_describe(node, kubelet)))
     await _fill(node, kubelet)
-
-
-def _is_complete(kubelet: EmbeddedKubelet, node: Node) -> bool:
-    return all(
-        r.name in kubelet.devices and kubelet.devices[r.name].allocatable == r.count
-        for r in node.resources
-    )
 
 
 def _describe(node: Node, kubelet: EmbeddedKubelet) -> Iterator[str]:
@@ -213,13 +186,12 @@ def _describe(node: Node, kubelet: EmbeddedKubelet) -> Iterator[str]:
 async def _fill(node: Node, kubelet: EmbeddedKubelet) -> None:
     """Admit pods, one of each kind in turn, until a resource runs out."""
     _announce("Pods arrive until a resource runs out:")
-    kinds = pod_kinds(node)
     for number in range(_MOST_ROUNDS):  # pragma: no branch - a resource runs out long before
-        for kind in kinds:
-            pod = f"{kind.name}-{number}"
-            wants = ", ".join(f"{count}\xa0{name}" for name, count in kind.requests.items())
+        for kind, requests in pod_kinds(node).items():
+            pod = f"{kind}-{number}"
+            wants = ", ".join(f"{count}\xa0{name}" for name, count in requests.items())
             try:
-                environment = await kubelet.admit(pod, kind.requests)
+                environment = await kubelet.admit(pod, requests)
             except Insufficient as shortage:
                 _say_pod(pod, "Pending", Style.RED, wants)
                 say(f"  {'':<12} {paint(str(shortage), Style.RED)}\n")
@@ -227,12 +199,16 @@ async def _fill(node: Node, kubelet: EmbeddedKubelet) -> None:
                 return
             _say_pod(pod, "Running", Style.GREEN, wants)
             for variable, value in [*environment.items()][:1]:
-                line = shorten(f"{variable}={value}", (width() or _UNLIMITED) - _INDENT)
+                line = shorten(f"{variable}={value}", _columns() - _INDENT)
                 say(" " * _INDENT + paint(line, Style.DIM))
 
 
+def _columns() -> int:
+    return width() or 10_000  # what isn't a terminal has no limit
+
+
 def _say_pod(pod: str, phase: str, style: Style, wants: str) -> None:
-    lines = f"\n{' ' * _INDENT}".join(wrap(wants, (width() or _UNLIMITED) - _INDENT))
+    lines = f"\n{' ' * _INDENT}".join(wrap(wants, _columns() - _INDENT))
     # What mustn't be torn apart has been held together.
     say(f"  {pod:<12} {paint(phase, style)}  {lines}".replace("\xa0", " "))
 
@@ -240,7 +216,7 @@ def _say_pod(pod: str, phase: str, style: Style, wants: str) -> None:
 def _left(node: Node, kubelet: EmbeddedKubelet, short_of: str = "") -> Iterator[str]:
     """Yield the table of what is allocated and what is left."""
     # Beside names, numbers and percentages, a narrow terminal has room for a short bar only.
-    bars = 20 if (width() or _UNLIMITED) >= WIDEST else 6
+    bars = 20 if _columns() >= WIDEST else 6
     rows = []
     for resource in node.resources:
         # One that has just been configured may not be there yet.
@@ -271,16 +247,13 @@ async def _keep(agent: Agent, kubelet: EmbeddedKubelet) -> None:
         tasks.start_soon(_churn, agent, kubelet)
         drawn = 0
         while True:
-            lines = [*_left(agent.node, kubelet), *_news(agent, kubelet)][: _height()]
+            # What has scrolled away can't be drawn again.
+            most = shutil.get_terminal_size().lines - 1 if is_fancy() else None
+            lines = [*_left(agent.node, kubelet), *_news(agent, kubelet)][:most]
             # In a terminal the table stays in its place; a pipe gets one after the other.
             say((f"\x1b[{drawn}A\x1b[J" if drawn else "") + "\n".join(lines))
             drawn = len(lines) if is_fancy() else 0
             await anyio.sleep(_CHURN_SECONDS)
-
-
-def _height() -> int | None:
-    """Return how many lines can be drawn again: those that have scrolled away can't."""
-    return shutil.get_terminal_size().lines - 1 if is_fancy() else None
 
 
 def _news(agent: Agent, kubelet: EmbeddedKubelet) -> Iterator[str]:
@@ -288,7 +261,7 @@ def _news(agent: Agent, kubelet: EmbeddedKubelet) -> Iterator[str]:
     for event in agent.state.events.after(0)[-_MOST_EVENTS:]:
         line = f"{event.kind}: {event.subject and f'{event.subject}: '}{event.message}"
         style = Style.YELLOW if event.is_warning else Style.DIM
-        yield paint(shorten(line, width() or _UNLIMITED), style)
+        yield paint(shorten(line, _columns()), style)
 
 
 async def _churn(agent: Agent, kubelet: EmbeddedKubelet) -> None:
@@ -296,16 +269,16 @@ async def _churn(agent: Agent, kubelet: EmbeddedKubelet) -> None:
     number = 0
     while True:
         await anyio.sleep(_CHURN_SECONDS)
-        kinds = pod_kinds(agent.node)
+        kinds = list(pod_kinds(agent.node).items())
         pods = sorted(kubelet.pods)
         if pods and (not kinds or chance.random() < len(pods) / 16):
             kubelet.release(chance.choice(pods))
         elif kinds:
             number += 1
-            kind = chance.choice(kinds)
+            kind, requests = chance.choice(kinds)
             # A fault may keep it from its devices; the next one may be luckier.
             with suppress(Insufficient, GRPCError, StreamTerminatedError, OSError):
-                await kubelet.admit(f"{kind.name}-later-{number}", kind.requests)
+                await kubelet.admit(f"{kind}-later-{number}", requests)
 
 
 def _program() -> str:

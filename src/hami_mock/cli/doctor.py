@@ -30,7 +30,6 @@ _NOTES = (
 
 
 def parser() -> Parser:
-    """Return the parser of the command."""
     parser = Parser(
         "doctor",
         usage="[NODE] [FLAGS]",
@@ -72,26 +71,20 @@ def parser() -> Parser:
     return parser
 
 
-def main(arguments: list[str]) -> int:
-    """Run the command; return its exit code. Raises UsageError or another error of ours."""
-    parsed = parser().parse(arguments)
+def run(parsed: Parsed) -> int:
+    """Examine and print; return 1 if there are errors, 3 if there is nobody to ask, else 0."""
+    config = _config(parsed.device_config_file)
     try:
-        return anyio.run(run, parsed)
+        if parsed.file:
+            found = gathering.from_files(parsed.file, parsed.node, parsed.pod)
+        else:
+            found = anyio.run(gathering.from_cluster, parsed.node, parsed.pod)
     except (StartError, ClusterError) as error:
         advice = (
             "set KUBECONFIG, or read files: kubectl get node NAME -o json | hami-mock doctor -f -"
         )
         print(f"hami-mock: doctor: {error}; {advice}", file=sys.stderr)
         return NOBODY_TO_ASK
-
-
-async def run(parsed: Parsed) -> int:
-    """Examine, print, and return 1 if there are errors, else 0."""
-    config = _config(parsed.device_config_file)
-    if parsed.file:
-        found = gathering.from_files(parsed.file, parsed.node, parsed.pod)
-    else:
-        found = await gathering.from_cluster(parsed.node, parsed.pod)
     examined = list(_examine(found, parsed.scheduler_name, config))
     show(report.rows(examined), parsed.output, report.lines(examined))
     return int(any(has_errors(one.findings) for one in examined))

@@ -12,7 +12,7 @@ from hami_mock.cli.parser import Parsed, Parser
 from hami_mock.settings.options import BY_NAME, OPTIONS
 from hami_mock.vendors import VENDORS
 
-_FLAG = re.compile(r"--?(?P<name>[A-Za-z][\w-]*)(?P<value>=.*)?", re.DOTALL)
+_FLAG = re.compile(r"\A--?(?P<name>[A-Za-z][\w-]*)(?P<value>=.*)?\Z", re.DOTALL)
 
 # glog's flags, which HAMi's mock takes. They are accepted so that its manifests keep working; a
 # container's log goes to stderr anyway.
@@ -30,26 +30,19 @@ leaves out those of the rarer vendors."""
 
 
 def options_parser(command: str, *, usage: str = "[FLAGS]", examples: Iterable[str] = ()) -> Parser:
-    """Return a parser for a command that takes all options."""
     parser = Parser(command, usage=usage, notes=NOTES, examples=examples)
     groups: dict[str, argparse._ArgumentGroup] = {}
     for option in OPTIONS:
         if option.section not in groups:
             groups[option.section] = parser.add_argument_group(option.section)
         default = option.shown_default and f" [{option.shown_default}]"
-        groups[option.section].add_argument(
-            f"--{option.name}",
-            metavar=option.kind.metavar,
-            dest=option.name,
-            help=f"{option.help}{default}".replace("%", "%%"),
-        )
+        texts = {option.name: f"{option.help}{default}".replace("%", "%%")}
         for alias in option.aliases:
             # An argument of its own, so that a message names the one that the user wrote.
+            texts[alias] = f"the same as --{option.name}; the name that HAMi's mock uses"
+        for name, text in texts.items():
             groups[option.section].add_argument(
-                f"--{alias}",
-                metavar=option.kind.metavar,
-                dest=alias,
-                help=f"the same as --{option.name}; the name that HAMi's mock uses",
+                f"--{name}", metavar=option.kind.metavar, dest=name, help=text
             )
     parser.add_argument_group(
         _GO_TITLE,
@@ -66,7 +59,6 @@ def options_parser(command: str, *, usage: str = "[FLAGS]", examples: Iterable[s
 
 
 def flag_values(parsed: Parsed) -> dict[str, str]:
-    """Return the options that flags gave, by name."""
     values = {name: value for name in BY_NAME if (value := getattr(parsed, name, None)) is not None}
     level = log_level_of_go_flags(parsed.debug, parsed.v)
     return {"log-level": level, **values} if level else values
@@ -74,13 +66,10 @@ def flag_values(parsed: Parsed) -> dict[str, str]:
 
 def normalise(arguments: Iterable[str]) -> list[str]:
     """Return the arguments with every flag spelt with two dashes (a letter: one), no underscore."""
-    return [_normalise(argument) for argument in arguments]
+    return [_FLAG.sub(_spelt, argument) for argument in arguments]
 
 
-def _normalise(argument: str) -> str:
-    flag = _FLAG.fullmatch(argument)
-    if flag is None:
-        return argument
+def _spelt(flag: re.Match[str]) -> str:
     dashes = "-" if len(flag["name"]) == 1 else "--"
     return f"{dashes}{flag['name'].replace('_', '-')}{flag['value'] or ''}"
 

@@ -3,25 +3,22 @@
 from pathlib import Path
 
 from hami_mock.cli.output import say
-from hami_mock.cli.parser import Parser
+from hami_mock.cli.parser import Parsed, Parser
 from hami_mock.errors import UsageError
 from hami_mock.settings.template import config_template
 
 
 def parser() -> Parser:
-    """Return the parser of the command."""
     parser = Parser("init", examples=("init -o hami-mock.yaml", "init | less"))
     parser.add_argument("-o", "--output", metavar="FILE", help="write to this file [stdout]")
     parser.add_argument("--force", action="store_true", help="overwrite the file if it exists")
     return parser
 
 
-def main(arguments: list[str]) -> int:
-    """Write the file, or print it."""
-    parsed = parser().parse(arguments)
+def run(parsed: Parsed) -> None:
     if parsed.output is None:
         say(config_template(), end="")
-        return 0
+        return
     try:
         with Path(parsed.output).open("w" if parsed.force else "x", encoding="utf-8") as file:
             file.write(config_template())
@@ -32,4 +29,3 @@ def main(arguments: list[str]) -> int:
     except OSError as error:
         raise UsageError(f"init: can't write {parsed.output!r}: {error.strerror}") from error
     say(f"wrote {parsed.output}; try `hami-mock plan --config {parsed.output}`")
-    return 0

@@ -4,7 +4,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from hami_mock.cli.commands import COMMANDS, load
+from hami_mock.cli.commands import COMMANDS, run
 from hami_mock.cli.output import ReaderGone, prepare, say
 from hami_mock.errors import HamiMockError, UsageError
 from hami_mock.kit.similar import did_you_mean
@@ -51,11 +51,14 @@ def _dispatch(words: list[str]) -> int:
         case []:
             # A person wants to know what there is; a container has its settings in variables.
             return _help() if sys.stdout.isatty() else _run("run", [])
-        case [first] if first in _HELP:
-            return _help()
+        case ["__complete", *rest]:
+            from hami_mock.cli.completion import complete
+
+            complete(rest)
+            return 0
         case [first, *rest] if first in _HELP:
             wanted = [word for word in rest if word not in _HELP]
-            return _dispatch([*wanted, "--help"])
+            return _dispatch([*wanted, "--help"]) if rest else _help()
         case ["--version" | "-version", *rest]:
             return _run("version", rest)
         case [first, *_] if first.startswith("-"):
@@ -74,8 +77,7 @@ def _run(command: str, arguments: list[str]) -> int:
         from hami_mock.cli.flags import normalise
 
         arguments = normalise(arguments)
-    code: int = load(command).main(arguments)
-    return code
+    return run(command, arguments)
 
 
 def _help() -> int:

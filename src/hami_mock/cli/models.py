@@ -6,29 +6,20 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from hami_mock.cli.output import show
-from hami_mock.cli.parser import Parser, add_output
+from hami_mock.cli.parser import Parsed, Parser, add_output
 from hami_mock.errors import UsageError
 from hami_mock.kit.similar import did_you_mean
 from hami_mock.kit.terminal import table, width
 from hami_mock.vendors import VENDORS, catalog
 
-_COLUMNS = {
-    "vendor": "VENDOR",
-    "name": "MODEL",
-    "product": "PRODUCT",
-    "memory": "MEMORY MiB",
-    "cores": "CORES",
-    "family": "FAMILY",
-    "compute": "COMPUTE",
-    "power": "POWER W",
-}
+_COLUMNS = ("vendor", "name", "product", "memory", "cores", "family", "compute", "power")
+_TITLES = {"name": "MODEL", "memory": "MEMORY MiB", "power": "POWER W"}
 _NUMBERS = {"memory", "cores", "compute", "power"}
 _WIDE = 124
 """Columns that the whole catalog takes."""
 
 
 def parser() -> Parser:
-    """Return the parser of the command."""
     parser = Parser(
         "models",
         usage="[WORD …] [FLAGS]",
@@ -44,12 +35,9 @@ def parser() -> Parser:
     return parser
 
 
-def main(arguments: list[str]) -> int:
-    """Print the catalog, or the part of it that all words are true of."""
-    parsed = parser().parse(arguments)
+def run(parsed: Parsed) -> None:
     rows = model_rows(parsed.words)
     show(rows, parsed.output, models_table(rows))
-    return 0
 
 
 def model_rows(words: Sequence[str] = ()) -> list[dict[str, Any]]:
@@ -77,10 +65,8 @@ def _is_about(row: dict[str, Any], word: str) -> bool:
 
 
 def models_table(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Yield the lines of the catalog for people."""
     # A model's name is there to be copied. Beside all else, a narrow terminal has no room for it.
     keys = [key for key in _COLUMNS if key != "product" or (width() or _WIDE) >= _WIDE]
     sides = "".join("r" if key in _NUMBERS else " " for key in keys)
-    yield from table(
-        [_COLUMNS[key] for key in keys], ([r[key] for key in keys] for r in rows), sides
-    )
+    header = [_TITLES.get(key, key.upper()) for key in keys]
+    yield from table(header, ([row[key] for key in keys] for row in rows), sides)

@@ -18,12 +18,11 @@ class BareParser(argparse.ArgumentParser):
     """A parser that raises UsageError where argparse would print and exit."""
 
     def error(self, message: str) -> NoReturn:
-        """Raise UsageError."""
         raise UsageError(f"{self.prog.removeprefix('hami-mock ')}: {message}")
 
 
 class Parser(BareParser):
-    """The parser of a command, with its help."""
+    """The parser of a command, with its help. `notes` are paragraphs, each one line."""
 
     def __init__(
         self,
@@ -34,7 +33,6 @@ class Parser(BareParser):
         notes: str = "",
         examples: Iterable[str] = (),
     ) -> None:
-        """Make a parser for a command; `notes` are paragraphs, each one line."""
         super().__init__(
             prog=f"hami-mock {command}",
             usage=None if usage is None else f"hami-mock {command} {usage}",
@@ -95,7 +93,6 @@ def overview(
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
-    """Add -o."""
     parser.add_argument(
         "-o",
         "--output",
@@ -120,7 +117,6 @@ def reads(kind: Kind[Any]) -> dict[str, Any]:
 
 
 def sentence(text: str) -> str:
-    """Return a line of help as a sentence."""
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('…') else '.'}"
 
 
@@ -137,7 +133,6 @@ class _Help(argparse.Action):
     def __call__(
         self, parser: argparse.ArgumentParser, _: Parsed, __: Any, flag: str | None = None
     ) -> None:
-        """Print the help and exit."""
         assert isinstance(parser, Parser)
         say(parser.brief_help() if flag == "-h" else parser.format_help(), end="")
         parser.exit()

@@ -8,16 +8,12 @@ import anyio
 
 from hami_mock.cli.flags import flag_values, options_parser
 from hami_mock.cli.output import show
-from hami_mock.cli.parser import Parser, add_output
-from hami_mock.doctor import objects
-from hami_mock.doctor.objects import name_of
+from hami_mock.cli.parser import Parsed, Parser, add_output
 from hami_mock.errors import UsageError
 from hami_mock.kit import logs
 from hami_mock.kit.terminal import Style, paint, table, width, wrap
 from hami_mock.kubelet.wire import MESSAGE_LIMIT
 from hami_mock.node.advice import warnings
-from hami_mock.node.cards import Card
-from hami_mock.node.sizing import Node
 from hami_mock.settings.settings import Settings, load, load_all
 from hami_mock.sources import planning
 
@@ -25,7 +21,6 @@ Data = Mapping[str, Any]
 
 
 def parser() -> Parser:
-    """Return the parser of the command."""
     parser = options_parser(
         "plan",
         examples=(
@@ -52,36 +47,33 @@ def parser() -> Parser:
     return parser
 
 
-def main(arguments: list[str]) -> int:
-    """Print what would be registered."""
-    parsed = parser().parse(arguments)
+def run(parsed: Parsed) -> None:
     flags = flag_values(parsed)
-    document = _node(parsed.file, flags.get("node-name")) if parsed.file else None
-    if document is not None:
-        flags = {"source": "hami", "node-name": name_of(document), **flags}
+    document = None
+    if parsed.file:
+        name, document = _node(parsed.file, flags.get("node-name"))
+        flags = {"source": "hami", "node-name": name, **flags}
     fleet = load_all(flags) if parsed.all_nodes else (load(flags),)
     logs.set_up(fleet[0].log_level, fleet[0].log_format, fleet[0].warnings)
     _check(parsed.all_nodes, document is not None, fleet)
-    planned = [
-        plan_data(
-            settings, anyio.run(planning.plan, settings, document), is_one=not parsed.all_nodes
-        )
-        for settings in fleet
-    ]
+    plans = [anyio.run(planning.plan, settings, document) for settings in fleet]
     if parsed.all_nodes:
+        planned = [plan_data(*each, is_one=False) for each in zip(fleet, plans, strict=True)]
         show(planned, parsed.output, fleet_lines(planned))
     else:
-        show(planned[0], parsed.output, node_lines(planned[0]))
-    return 0
+        one = plan_data(fleet[0], plans[0])
+        show(one, parsed.output, node_lines(one))
 
 
-def _node(path: str, name: str | None) -> Data:
+def _node(path: str, name: str | None) -> tuple[str, Data]:
     """Return the node in a file: the one of that name, or the only one. Raises UsageError."""
-    nodes = [node for node in objects.read([path]).nodes if name in (None, name_of(node))]
+    from hami_mock.doctor.objects import name_of, read
+
+    nodes = [node for node in read([path]).nodes if name in (None, name_of(node))]
     if len(nodes) != 1:
         wanted = f"node {name!r}" if name else "node"
         raise UsageError(f"-f: {path!r} must have one {wanted}, and has {len(nodes)}")
-    return nodes[0]
+    return name_of(nodes[0]), nodes[0]
 
 
 def _check(is_fleet: bool, has_file: bool, fleet: Sequence[Settings]) -> None:
@@ -110,7 +102,23 @@ def plan_data(settings: Settings, plan: planning.Plan, *, is_one: bool = True) -
             "key": section.place,
             "match": list(section.globs),
         },
-        "cards": [_card(card, node, is_named=is_named) for card in node.cards],
+        "cards": [
+            {
+                "name": card.name,
+                # It is made from the node's name.
+                "uuid": card.uuid if is_named else None,
+                "model": card.model.name,
+                "memory": card.memory,
+                "numa": card.numa,
+                "links": [
+                    other.name
+                    for other in node.cards
+                    if card.link and other is not card
+                    if (other.vendor, other.link) == (card.vendor, card.link)
+                ],
+            }
+            for card in node.cards
+        ],
         "resources": [
             {
                 "resource": resource.name,
@@ -127,59 +135,31 @@ def plan_data(settings: Settings, plan: planning.Plan, *, is_one: bool = True) -
     }  # fmt: skip
 
 
-def _card(card: Card, node: Node, *, is_named: bool) -> dict[str, Any]:
-    return {
-        "name": card.name,
-        # It is made from the node's name.
-        "uuid": card.uuid if is_named else None,
-        "model": card.model.name,
-        "memory": card.memory,
-        "numa": card.numa,
-        "links": [
-            other.name
-            for other in node.cards
-            if card.link and other is not card
-            if (other.vendor, other.link) == (card.vendor, card.link)
-        ],
-    }
-
-
 def node_lines(plan: Data) -> Iterator[str]:
-    """Yield the lines of one node's plan for people."""
     if plan["section"]:
         yield _section(plan["section"])
     yield f"Node {paint(plan['node'], Style.BOLD)} would carry:"
     yield ""
-    if not plan["cards"]:
-        yield "nothing: no cards are configured for this node" if not plan["missing"] else "nothing"
-        yield from _missing(plan)
-        return
-    rows = (
-        (c["name"], c["uuid"], c["model"], c["memory"], _dash(c["numa"]), ", ".join(c["links"]))
-        for c in plan["cards"]
-    )
-    yield from table(("CARD", "UUID", "MODEL", "MEMORY MiB", "NUMA", "LINKED TO"), rows, "   rRL")
-    yield ""
-    yield "and register:"
-    yield ""
-    yield from _resources(plan["resources"])
-    yield from _missing(plan)
-
-
-def _missing(plan: Data) -> Iterator[str]:
+    if plan["cards"]:
+        rows = (
+            (c["name"], c["uuid"], c["model"], c["memory"], _dash(c["numa"]), ", ".join(c["links"]))
+            for c in plan["cards"]
+        )
+        header = ("CARD", "UUID", "MODEL", "MEMORY MiB", "NUMA", "LINKED TO")
+        yield from table(header, rows, "   rRL")
+        yield from ("", "and register:", "")
+        yield from _resources(plan["resources"])
+    else:
+        yield "nothing" if plan["missing"] else "nothing: no cards are configured for this node"
     for reason in plan["missing"]:
         yield from _notice("missing", reason)
 
 
 def fleet_lines(plans: Sequence[Data]) -> Iterator[str]:
-    """Yield the lines of all sections for people."""
     for number, plan in enumerate(plans):
         section = plan["section"]
-        title = "all other nodes"
-        if section:
-            title = _section(section)
         yield from [""] * (number > 0)
-        yield paint(title, Style.BOLD)
+        yield paint(_section(section) if section else "all other nodes", Style.BOLD)
         if not plan["cards"]:
             yield "no cards"
             continue
@@ -198,29 +178,25 @@ def _groups(cards: Sequence[Data]) -> Iterator[Sequence[object]]:
     for (vendor, model, memory), group in groupby(cards, alike):
         own = list(group)
         numa = " ".join(str(_dash(card["numa"])) for card in own)
-        together = (sorted([card["name"], *card["links"]], key=_index) for card in own)
-        linked = dict.fromkeys(" ".join(names) for names in together if len(names) > 1)
-        links = "; ".join(linked).replace(f"{vendor}/", "")
+        numbers = (
+            sorted(int(name.rpartition("/")[2]) for name in (card["name"], *card["links"]))
+            for card in own
+            if card["links"]
+        )
+        links = "; ".join(dict.fromkeys(" ".join(map(str, each)) for each in numbers))
         has_numa = any(card["numa"] is not None for card in own)
         yield len(own), vendor, model, memory, numa if has_numa else "-", links or "-"
 
 
-def _index(name: str) -> int:
-    return int(name.rpartition("/")[2])
-
-
 def _resources(rows: Sequence[Data]) -> Iterator[str]:
-    yield from table(
-        ("RESOURCE", "COUNT", "UNIT", "CARDS", "LIST BYTES", "OF 4 MiB"),
-        (
-            (*(row[key] for key in ("resource", "count", "unit", "cards", "bytes")),
-             f"{row['bytes'] / row['limit']:.1%}")
-            for row in rows
-        ),
-        " r rrr",
-    )  # fmt: skip
-    for resource, warning in ((r["resource"], text) for r in rows for text in r["warnings"]):
-        yield from _notice("warning", f"{resource}: {warning}")
+    header = ("RESOURCE", "COUNT", "UNIT", "CARDS", "LIST BYTES", "OF 4 MiB")
+    keys = ("resource", "count", "unit", "cards", "bytes")
+    shares = (f"{row['bytes'] / row['limit']:.1%}" for row in rows)
+    cells = [(*(row[key] for key in keys), share) for row, share in zip(rows, shares, strict=True)]
+    yield from table(header, cells, " r rrr")
+    for row in rows:
+        for warning in row["warnings"]:
+            yield from _notice("warning", f"{row['resource']}: {warning}")
 
 
 def _notice(kind: str, text: str) -> Iterator[str]:

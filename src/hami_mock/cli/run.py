@@ -6,14 +6,13 @@ from collections.abc import Awaitable, Callable
 import anyio
 
 from hami_mock.cli.flags import flag_values, options_parser
-from hami_mock.cli.parser import Parser
+from hami_mock.cli.parser import Parsed, Parser
 from hami_mock.errors import HamiMockError
 from hami_mock.kit import logs
 from hami_mock.settings.settings import load
 
 
 def parser() -> Parser:
-    """Return the parser of the command."""
     return options_parser(
         "run",
         examples=(
@@ -25,15 +24,13 @@ def parser() -> Parser:
     )
 
 
-def main(arguments: list[str]) -> int:
-    """Run the agent until it is stopped."""
+def run(parsed: Parsed) -> None:
     from hami_mock import agent
 
-    flags = flag_values(parser().parse(arguments))
+    flags = flag_values(parsed)
     settings = load(flags)
     logs.set_up(settings.log_level, settings.log_format, settings.warnings)
     run_async(agent.run, settings, flags)
-    return 0
 
 
 def run_async(function: Callable[..., Awaitable[None]], *arguments: object) -> None:

@@ -2,16 +2,12 @@
 
 from hami_mock import __version__
 from hami_mock.cli.output import say
-from hami_mock.cli.parser import Parser
+from hami_mock.cli.parser import Parsed, Parser
 
 
 def parser() -> Parser:
-    """Return the parser of the command."""
     return Parser("version", usage="")
 
 
-def main(arguments: list[str]) -> int:
-    """Print the version."""
-    parser().parse(arguments)
+def run(_: Parsed) -> None:
     say(f"hami-mock {__version__}")
-    return 0

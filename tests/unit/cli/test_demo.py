@@ -3,7 +3,7 @@ from tests.unit.builders import laid_out
 
 
 def test_a_pod_of_each_vendor_wants_a_slot_half_a_cards_memory_and_some_compute() -> None:
-    assert {kind.name: kind.requests for kind in pod_kinds(laid_out())} == {
+    assert pod_kinds(laid_out()) == {
         "nvidia": {"nvidia.com/gpu": 1, "nvidia.com/gpucores": 30, "nvidia.com/gpumem": 16384},
         "mlu": {"cambricon.com/vmlu": 1},
         "iluvatar": {"iluvatar.ai/vgpu": 1, "iluvatar.ai/MR-V100.vCore": 30},
@@ -13,6 +13,6 @@ def test_a_pod_of_each_vendor_wants_a_slot_half_a_cards_memory_and_some_compute(
 
 def test_a_pod_wants_no_more_than_a_small_card_has() -> None:
     node = laid_out(nvidia_core_scaling=0.1, nvidia_memory=1)
-    (nvidia,) = (kind for kind in pod_kinds(node) if kind.name == "nvidia")
-    assert nvidia.requests["nvidia.com/gpucores"] == 10
-    assert nvidia.requests["nvidia.com/gpumem"] == 1
+    nvidia = pod_kinds(node)["nvidia"]
+    assert nvidia["nvidia.com/gpucores"] == 10
+    assert nvidia["nvidia.com/gpumem"] == 1

@@ -5,9 +5,14 @@ from typing import Any
 import pytest
 import yaml
 
-from hami_mock.cli.doctor import main
+from hami_mock.cli.commands import run
 from tests.unit.builders import problems_of
 from tests.unit.doctor.patients import HANDSHAKE, node, pod
+
+
+def main(arguments: list[str]) -> int:
+    return run("doctor", arguments)
+
 
 QUIET = {HANDSHAKE: "Requesting_"}
 

@@ -292,7 +292,7 @@ def test_ctrl_c_is_exit_code_130(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(_: list[str]) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(models, "main", interrupted)
+    monkeypatch.setattr(models, "run", interrupted)
     assert main(["models"]) == 130
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hami_mock.cli import demo, plan, scenario
+from hami_mock.cli.commands import run
 from tests.unit.builders import problems_of
 from tests.unit.sources.annotated.nodes import NVIDIA, card, cards, node
 
@@ -29,7 +29,7 @@ def file_with(folder: Path, *annotations: dict[str, str]) -> str:
 
 
 def planned(captured: Captured, *arguments: str) -> dict[str, Any]:
-    assert plan.main([*arguments, "-o", "json"]) == 0
+    assert run("plan", [*arguments, "-o", "json"]) == 0
     found: dict[str, Any] = json.loads(captured.readouterr().out)
     return found
 
@@ -60,36 +60,36 @@ def test_what_is_missing_is_said(tmp_path: Path, capsys: Captured) -> None:
     path = file_with(tmp_path, {NVIDIA: "{"})
     (line,) = planned(capsys, "-f", path)["missing"]
     assert line.startswith(f"{NVIDIA}: not valid JSON")
-    assert plan.main(["-f", path]) == 0
+    assert run("plan", ["-f", path]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[2] == "nothing"
     assert lines[4].startswith(f"missing: {NVIDIA}: not valid JSON")
 
 
-@pytest.mark.parametrize("command", [plan.main, lambda a: scenario.main(["check", "x", *a])])
-def test_without_a_node_there_is_no_plan(command: Any) -> None:
-    (line,) = problems_of(lambda: command(["--source", "hami"]))
+@pytest.mark.parametrize("words", [["plan"], ["scenario", "check", "x"]])
+def test_without_a_node_there_is_no_plan(words: list[str]) -> None:
+    (line,) = problems_of(lambda: run(words[0], [*words[1:], "--source", "hami"]))
     assert line.startswith("--source hami: the cards come from a real node, but no API")
 
 
 def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
     one, none = cards(card("GPU-1")), tmp_path / "none.json"
     none.write_text('{"kind": "List", "items": []}')
-    (line,) = problems_of(lambda: plan.main(["-f", str(none)]))
+    (line,) = problems_of(lambda: run("plan", ["-f", str(none)]))
     assert line == f"-f: {str(none)!r} must have one node, and has 0"
     path = file_with(tmp_path, one, one)
-    (line,) = problems_of(lambda: plan.main(["-f", path, "--node-name", "node-a"]))
+    (line,) = problems_of(lambda: run("plan", ["-f", path, "--node-name", "node-a"]))
     assert line == f"-f: {path!r} must have one node 'node-a', and has 2"
     path = file_with(tmp_path, one)
-    (line,) = problems_of(lambda: plan.main(["-f", path, "--source", "flags"]))
+    (line,) = problems_of(lambda: run("plan", ["-f", path, "--source", "flags"]))
     assert line == "-f: it needs --source hami, which reads the cards from a node"
     config = tmp_path / "fleet.yaml"
     config.write_text("nodes: [{match: a, nvidia-cards: 1}]")
     fleet = ["--config", str(config), "--all-nodes", "--source", "hami"]
-    (line,) = problems_of(lambda: plan.main(fleet))
+    (line,) = problems_of(lambda: run("plan", fleet))
     assert line.startswith("--all-nodes: with --source hami each node has its own cards")
 
 
 def test_the_demo_refuses(capsys: Captured) -> None:
-    (line,) = problems_of(lambda: demo.main(["--source", "hami"]))
+    (line,) = problems_of(lambda: run("demo", ["--source", "hami"]))
     assert line == "--source hami: the demo has no node with a real plugin"

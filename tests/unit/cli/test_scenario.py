@@ -1,7 +1,6 @@
 import pytest
 
-from hami_mock.cli.rehearsal import rehearsal_table, rehearse
-from hami_mock.cli.scenario import parser
+from hami_mock.cli.scenario import parser, rehearsal_table, rehearse
 from tests.unit.builders import laid_out, problems_of
 from tests.unit.faults.scripts import of_steps
 
