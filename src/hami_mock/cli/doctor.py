@@ -10,11 +10,10 @@ import anyio
 from hami_mock.cli.output import show
 from hami_mock.cli.parser import Parsed, Parser, add_output
 from hami_mock.doctor import gathering, report
+from hami_mock.doctor.case import SCHEDULER
 from hami_mock.doctor.examine import Rest, examine_node, examine_pod
 from hami_mock.doctor.finding import has_errors
-from hami_mock.doctor.gathering import Gathered
-from hami_mock.doctor.objects import full_name_of, name_of
-from hami_mock.doctor.pod_case import SCHEDULER
+from hami_mock.doctor.gathering import Gathered, full_name_of, name_of
 from hami_mock.doctor.report import Examined
 from hami_mock.errors import ClusterError, StartError, UsageError
 from hami_mock.settings.hami_config.device_config import DeviceConfig, parse

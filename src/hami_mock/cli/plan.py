@@ -67,7 +67,7 @@ def run(parsed: Parsed) -> None:
 
 def _node(path: str, name: str | None) -> tuple[str, Data]:
     """Return the node in a file: the one of that name, or the only one. Raises UsageError."""
-    from hami_mock.doctor.objects import name_of, read
+    from hami_mock.doctor.gathering import name_of, read
 
     nodes = [node for node in read([path]).nodes if name in (None, name_of(node))]
     if len(nodes) != 1:

@@ -1,18 +1,38 @@
-"""What an examination looks at: a node, its vendors, its pods, and the time. Pure."""
+"""What an examination looks at: a node or a pod, vendors, other pods, and the time. Pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Self
+from functools import cached_property
+from typing import Any
 
-from hami_mock.doctor.known import names_of, vendors_of
-from hami_mock.doctor.pod_object import PodObject, conditions
+from hami_mock.doctor.pod_object import Container, PodObject
 from hami_mock.hami.errors import Malformed
 from hami_mock.hami.register import RegisteredDevice, decode
 from hami_mock.kubelet.limits import Version, parse_version
 from hami_mock.settings.hami_config.device_config import DeviceConfig
 from hami_mock.sources.annotated.node_object import NodeObject, part, text
+from hami_mock.vendors import VENDORS
 from hami_mock.vendors.hami_vendor import HamiVendor
+
+SCHEDULER = "hami-scheduler"
+"""What HAMi's chart calls its scheduler."""
+
+LOCKS = tuple(dict.fromkeys(vendor.hami.lock for vendor in VENDORS if vendor.hami.lock))
+"""The locks that a node can have."""
+
+
+def vendors_of(config: DeviceConfig | None) -> tuple[HamiVendor, ...]:
+    """Return the vendors that a scheduler with this configuration knows; None: HAMi's defaults."""
+    if config is not None:
+        return tuple(config.vendors.values())
+    return tuple(chip for vendor in VENDORS for chip in vendor.chips.values())
+
+
+def names_of(vendor: HamiVendor) -> list[str]:
+    """Return the names of a vendor's resources, the one that counts cards first."""
+    names = vendor.resources
+    return [*filter(None, (names.count, names.memory, names.cores, names.percentage))]
 
 
 @dataclass(frozen=True)
@@ -20,67 +40,54 @@ class VendorCase:
     """A vendor on the node: the cards of its annotation, or what is wrong with that."""
 
     vendor: HamiVendor
-    register: str | None = None
+    register: str | None
     cards: tuple[RegisteredDevice, ...] = ()
     problem: str = ""
-
-    @classmethod
-    def read(cls, vendor: HamiVendor, node: NodeObject) -> Self:
-        """Read the vendor's annotation as the scheduler does."""
-        value = node.annotations.get(vendor.node.register)
-        if value is None or vendor.node.encoding is None:
-            return cls(vendor, value)
-        try:
-            return cls(vendor, value, decode(value, vendor.node.encoding, node.name))
-        except Malformed as error:
-            return cls(vendor, value, problem=str(error))
 
 
 @dataclass(frozen=True)
 class NodeCase:
     """A node and all around it. `pods` None: nobody knows which there are."""
 
-    node: NodeObject
+    document: Mapping[str, Any]
     now: datetime
     config: DeviceConfig | None = None
-    pods: tuple[PodObject, ...] | None = None
-    version: Version | None = None
-    is_ready: bool = True
-    not_ready: str = ""
-    is_cordoned: bool = False
-    vendors: tuple[VendorCase, ...] = field(default=())
+    pods: Sequence[PodObject] | None = None
 
-    @classmethod
-    def read(
-        cls,
-        document: Mapping[str, Any],
-        pods: Iterable[PodObject] | None,
-        now: datetime,
-        config: DeviceConfig | None = None,
-    ) -> Self:
-        """Read a Node and look which vendors have anything to do with it."""
-        node = NodeObject.read(document)
-        is_ready, not_ready = _ready(document)
-        known = None if pods is None else tuple(pods)
-        asked = {name for pod in known or () for name in pod.asks}
-        return cls(
-            node=node,
-            now=now,
-            config=config,
-            pods=known,
-            version=_version(document),
-            is_ready=is_ready,
-            not_ready=not_ready,
-            is_cordoned=part(document, "spec").get("unschedulable") is True,
-            vendors=tuple(
-                VendorCase.read(vendor, node)
-                for vendor in vendors_of(config)
-                if _is_here(vendor, node, asked)
-            ),
-        )
+    @cached_property
+    def node(self) -> NodeObject:
+        return NodeObject.read(self.document)
+
+    @cached_property
+    def version(self) -> Version | None:
+        told = text(part(part(self.document, "status"), "nodeInfo"), "kubeletVersion")
+        try:
+            return parse_version(told)
+        except ValueError:
+            return None  # counts as the newest
+
+    @cached_property
+    def vendors(self) -> Sequence[VendorCase]:
+        """The vendors that have anything to do with the node."""
+        there = {*self.node.capacity, *(name for pod in self.pods or () for name in pod.asks)}
+        annotations = {name for name in self.node.annotations if name}
+        return [
+            self._read(vendor)
+            for vendor in vendors_of(self.config)
+            if vendor.node.register in annotations or there & set(names_of(vendor))
+        ]
+
+    def _read(self, vendor: HamiVendor) -> VendorCase:
+        """Read the vendor's annotation as the scheduler does."""
+        value = self.node.annotations.get(vendor.node.register)
+        if value is None or vendor.node.encoding is None:
+            return VendorCase(vendor, value)
+        try:
+            return VendorCase(vendor, value, decode(value, vendor.node.encoding, self.node.name))
+        except Malformed as error:
+            return VendorCase(vendor, value, problem=str(error))
 
     def allocatable(self, name: str) -> int:
-        """Return how much of a resource the kubelet would give; absent is none."""
         return self.node.allocatable.get(name, 0)
 
     def cards(self, vendor: HamiVendor) -> tuple[RegisteredDevice, ...]:
@@ -99,22 +106,35 @@ class NodeCase:
         ]
 
 
-def _is_here(vendor: HamiVendor, node: NodeObject, asked: set[str]) -> bool:
-    names = set(names_of(vendor.resources))
-    has_cards = bool(vendor.node.register) and vendor.node.register in node.annotations
-    return has_cards or bool(names & (set(node.capacity) | asked))
+@dataclass(frozen=True)
+class PodCase:
+    """A pod, the time, and the node if it is known which."""
 
+    pod: PodObject
+    now: datetime
+    node: NodeCase | None = None
+    config: DeviceConfig | None = None
+    scheduler: str = SCHEDULER
+    elsewhere: tuple[NodeCase, ...] = ()
+    """Nodes that it may be for, if it isn't known which."""
 
-def _ready(document: Mapping[str, Any]) -> tuple[bool, str]:
-    for kind, status, message in conditions(part(document, "status")):
-        if kind == "Ready":
-            return status == "True", message
-    return True, ""
+    @property
+    def asked(self) -> list[HamiVendor]:
+        """The vendors of which the pod asks for anything."""
+        asks = set(self.pod.asks)
+        return [vendor for vendor in vendors_of(self.config) if asks & set(names_of(vendor))]
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether nobody has to decide about the pod any more."""
+        return self.pod.has_ended or self.pod.phase == "Running"
 
-def _version(document: Mapping[str, Any]) -> Version | None:
-    told = text(part(part(document, "status"), "nodeInfo"), "kubeletVersion")
-    try:
-        return parse_version(told)
-    except ValueError:
-        return None  # counts as the newest
+    def cards(self, vendor: HamiVendor) -> tuple[RegisteredDevice, ...]:
+        """Return the vendor's cards on the node, as far as known."""
+        return self.node.cards(vendor) if self.node else ()
+
+    def containers_asking(self, vendor: HamiVendor) -> Iterator[tuple[Container, int]]:
+        """Yield the containers that ask for cards of a vendor, and for how many."""
+        for container in self.pod.containers:
+            if count := container.asks.get(vendor.resources.count, 0):
+                yield container, 1 if vendor.scheduling.asks_slices else count

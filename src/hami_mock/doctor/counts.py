@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from hami_mock.doctor.case import NodeCase, VendorCase
+from hami_mock.doctor.case import NodeCase, VendorCase, names_of
 from hami_mock.doctor.finding import Finding, error, note, warning
-from hami_mock.doctor.known import names_of
 from hami_mock.kubelet import limits
 from hami_mock.kubelet.limits import LARGEST_POD, restart_seconds
 from hami_mock.kubelet.wire import HEALTHY, MESSAGE_LIMIT, device_size
@@ -13,7 +12,6 @@ MOST_UNITS = MESSAGE_LIMIT // device_size(3, HEALTHY)
 """How many units hami-mock can register for one resource; nobody can register many more."""
 MOST_UNITS_OF_HAMIS_MOCK = 123_011
 """The same for HAMi's mock, whose IDs are longer."""
-
 
 _SHOWN = 6
 """How many names a note lists."""
@@ -24,10 +22,10 @@ def is_left_behind(case: NodeCase, seen: VendorCase) -> bool:
 
     The kubelet keeps the name of a resource for as long as the node lives.
     """
-    names = [name for name in names_of(seen.vendor.resources) if name in case.node.capacity]
+    names = {name for name in names_of(seen.vendor) if name in case.node.capacity}
     asked = {name for pod in case.pods or () if not pod.has_ended for name in pod.asks}
     is_gone = not any(case.node.capacity[name] for name in names)
-    return seen.register is None and is_gone and not asked & set(names)
+    return seen.register is None and is_gone and not asked & names
 
 
 def left_behind(case: NodeCase) -> Iterator[Finding]:
@@ -37,7 +35,7 @@ def left_behind(case: NodeCase) -> Iterator[Finding]:
             name
             for seen in case.vendors
             if is_left_behind(case, seen)
-            for name in names_of(seen.vendor.resources)
+            for name in names_of(seen.vendor)
             if name in case.node.capacity
         }
     )
@@ -67,7 +65,7 @@ def count_is_there(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
 
 def not_zero(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
     """Nothing is 0 that the node once had."""
-    for name in names_of(seen.vendor.resources):
+    for name in names_of(seen.vendor):
         capacity = case.node.capacity.get(name)
         if name == seen.vendor.resources.memory and _sum(seen) and capacity == 0:
             continue  # `memory_number` knows more
@@ -97,7 +95,7 @@ def memory_number(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
     least = sum(max(card.memory, 0) // names.memory_unit for card in seen.cards)
     expected = total // names.memory_unit
     if found == 0:
-        yield error(names.memory, *_nothing(case, seen, expected))
+        yield error(names.memory, *_nothing(expected, names.memory_unit))
     elif not least <= found <= expected:
         factor = total // found
         is_factor = total // factor == found and factor != names.memory_unit if factor else False
@@ -106,16 +104,14 @@ def memory_number(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
             f"capacity is {found}, but the cards in {seen.vendor.node.register} have {total} MiB, "
             f"which are {expected} units of {names.memory_unit} MiB",
             f"{found} would be right for a memoryFactor of {factor}: set the same factor in HAMi "
-            "and "
-            "in the plugin that registers the resource"
+            "and in the plugin that registers the resource"
             if is_factor
             else "check that the plugin that registers it has read the current annotation",
         )
 
 
-def _nothing(case: NodeCase, seen: VendorCase, expected: int) -> tuple[str, str]:
+def _nothing(expected: int, unit: int) -> tuple[str, str]:
     told = f"capacity is 0, but the cards have {expected} units"
-    unit = seen.vendor.resources.memory_unit
     if expected > MOST_UNITS:
         told += f": a list of them is larger than the kubelet's limit of {MESSAGE_LIMIT} bytes"
         return told, f"the smallest memoryFactor that fits is {_factor(expected, unit, MOST_UNITS)}"
@@ -123,10 +119,8 @@ def _nothing(case: NodeCase, seen: VendorCase, expected: int) -> tuple[str, str]
         told += f": HAMi's mock can't register more than {MOST_UNITS_OF_HAMIS_MOCK}"
         factor = _factor(expected, unit, MOST_UNITS_OF_HAMIS_MOCK)
         return told, f"set memoryFactor to {factor}, or use hami-mock --source hami"
-    return (
-        told,
-        "check that the plugin that registers it (hami-mock, HAMi's mock) is running on this node",
-    )
+    who = "the plugin that registers it (hami-mock, HAMi's mock)"
+    return told, f"check that {who} is running on this node"
 
 
 def _factor(expected: int, unit: int, most: int) -> int:
@@ -135,15 +129,14 @@ def _factor(expected: int, unit: int, most: int) -> int:
 
 def too_many(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
     """From 1.36 on the kubelet bears only so many devices."""
-    sizes = {name: case.node.capacity.get(name, 0) for name in names_of(seen.vendor.resources)}
+    sizes = {name: case.node.capacity.get(name, 0) for name in names_of(seen.vendor)}
     total = sum(sizes.values())
     if limits.too_many(total, case.version):
         name = max(sizes, key=lambda each: sizes[each])
         yield warning(
             name,
             f"{total} devices are a lot for kubelet 1.36 or newer: a pod can hold at most "
-            f"{LARGEST_POD}, "
-            "and a kubelet that restarts while all are allocated needs about "
+            f"{LARGEST_POD}, and a kubelet that restarts while all are allocated needs about "
             f"{restart_seconds(total):.0f} s",
             f"use coarser units (memoryFactor; --{seen.vendor.vendor.prefix}-memory-factor auto)",
         )

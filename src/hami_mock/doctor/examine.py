@@ -14,10 +14,8 @@ from hami_mock.doctor import (
     refusal,
     registration,
 )
-from hami_mock.doctor.case import NodeCase, VendorCase
+from hami_mock.doctor.case import LOCKS, SCHEDULER, NodeCase, PodCase, VendorCase
 from hami_mock.doctor.finding import Finding, Severity, warning
-from hami_mock.doctor.known import LOCKS
-from hami_mock.doctor.pod_case import SCHEDULER, PodCase
 from hami_mock.doctor.pod_object import PodObject
 from hami_mock.settings.hami_config.device_config import DeviceConfig
 
@@ -66,9 +64,6 @@ class Rest:
     scheduler: str = SCHEDULER
 
 
-_NO_REST = Rest()
-
-
 def examine_node(
     node: Mapping[str, Any],
     pods: Iterable[Mapping[str, Any]] | None,
@@ -94,13 +89,9 @@ def examine_node(
     findings += naming.node_names(case)
     findings += counts.left_behind(case)
     if not case.vendors:
-        findings.append(
-            warning(
-                f"node {case.node.name}",
-                "HAMi has nothing here: no annotation with cards, and none of its resources",
-                "if it should have, check that a device plugin is running on this node",
-            )
-        )
+        told = "HAMi has nothing here: no annotation with cards, and none of its resources"
+        advice = "if it should have, check that a device plugin is running on this node"
+        findings.append(warning(f"node {case.node.name}", told, advice))
     return findings
 
 
@@ -109,7 +100,7 @@ def examine_pod(
     node: Mapping[str, Any] | None,
     now: datetime,
     device_config: DeviceConfig | None = None,
-    rest: Rest = _NO_REST,
+    rest: Rest = Rest(),  # noqa: B008
 ) -> list[Finding]:
     """Return what is wrong with a pod, on the node that it is or may be for, if that is known."""
     read = PodObject.read(pod)
@@ -121,13 +112,9 @@ def examine_pod(
     case = PodCase(read, now, here, device_config, rest.scheduler, possible)
     findings = [finding for check in _POD_CHECKS for finding in check(case)]
     if not case.asked and not findings:
-        findings.append(
-            warning(
-                f"pod {read.full_name}",
-                "it asks for none of HAMi's resources",
-                "ask for a card in a container's limits, such as nvidia.com/gpu: 1",
-            )
-        )
+        advice = "ask for a card in a container's limits, such as nvidia.com/gpu: 1"
+        told = "it asks for none of HAMi's resources"
+        findings.append(warning(f"pod {read.full_name}", told, advice))
     return findings
 
 
@@ -137,8 +124,8 @@ def _node_case(
     now: datetime,
     config: DeviceConfig | None,
 ) -> NodeCase:
-    read = None if pods is None else map(PodObject.read, pods)
-    return NodeCase.read(node, read, now, config)
+    read = None if pods is None else [PodObject.read(each) for each in pods]
+    return NodeCase(node, now, config, read)
 
 
 def _well(case: NodeCase, seen: VendorCase) -> Finding:

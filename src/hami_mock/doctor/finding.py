@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
 
 class Severity(StrEnum):
@@ -24,21 +25,10 @@ class Finding:
     advice: str = ""
 
 
-def error(where: str, what: str, advice: str) -> Finding:
-    """Return a finding that keeps pods from running."""
-    return Finding(Severity.ERROR, where, what, advice)
-
-
-def warning(where: str, what: str, advice: str) -> Finding:
-    """Return a finding that may keep pods from running, or that will one day."""
-    return Finding(Severity.WARNING, where, what, advice)
-
-
-def note(where: str, what: str, advice: str) -> Finding:
-    """Return a finding that harms nobody, but that people wonder about."""
-    return Finding(Severity.NOTE, where, what, advice)
+error = partial(Finding, Severity.ERROR)
+warning = partial(Finding, Severity.WARNING)
+note = partial(Finding, Severity.NOTE)
 
 
 def has_errors(findings: Iterable[Finding]) -> bool:
-    """Tell whether any finding keeps pods from running."""
     return any(finding.severity is Severity.ERROR for finding in findings)

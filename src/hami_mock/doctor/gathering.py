@@ -1,19 +1,84 @@
-"""Which nodes and pods to examine: from files, or from the API server."""
+"""Which nodes and pods to examine: from files that kubectl wrote, or from the API server."""
 
+import json
 import os
 import socket
-from collections.abc import Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
-from hami_mock.doctor import objects
-from hami_mock.doctor.known import LOCKS
-from hami_mock.doctor.objects import Document, full_name_of, name_of
+from hami_mock.doctor.case import LOCKS
 from hami_mock.doctor.pod_object import PodObject
 from hami_mock.errors import NotThere, UsageError
 from hami_mock.hami.assignment import ASSIGNED_NODE
 from hami_mock.hami.errors import Malformed
 from hami_mock.hami.lock import NodeLock
-from hami_mock.sources.annotated.node_object import NodeObject
+from hami_mock.kit import strict_yaml
+from hami_mock.sources.annotated.node_object import NodeObject, part, text
+
+Document = Mapping[str, Any]
+
+
+@dataclass
+class Objects:
+    """The nodes and pods that were found, in the order they stood in."""
+
+    nodes: list[Document] = field(default_factory=list)
+    pods: list[Document] = field(default_factory=list)
+
+    def add(self, document: object, place: str) -> None:
+        """Add a Node, a Pod, or a list of such. Raises UsageError for anything else."""
+        if not isinstance(document, Mapping):
+            raise UsageError(f"{place}: must be a Kubernetes Node or Pod, or a list of them")
+        kind = text(document, "kind")
+        if kind == "Node":
+            self.nodes.append(document)
+        elif kind == "Pod":
+            self.pods.append(document)
+        elif isinstance(document.get("items"), list):
+            for i, item in enumerate(document["items"]):
+                # In a NodeList the items don't say what they are.
+                is_map = isinstance(item, Mapping)
+                own = {"kind": kind.removesuffix("List")} | dict(item) if is_map else item
+                self.add(own, f"{place}: items[{i}]")
+        else:
+            raise UsageError(f"{place}: kind is {kind!r}: it must be Node, Pod or a list of them")
+
+
+def read(paths: Iterable[str]) -> Objects:
+    """Read files, - for standard input. Raises UsageError with all that is wrong."""
+    objects = Objects()
+    problems: list[str] = []
+    for path in paths:
+        place = "standard input" if path == "-" else path
+        try:
+            objects.add(_load(path, place), place)
+        except UsageError as error:
+            problems += error.problems
+    if problems:
+        raise UsageError(problems)
+    return objects
+
+
+def _load(path: str, place: str) -> object:
+    try:
+        content = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+        is_json = content.lstrip().startswith("{")
+        return json.loads(content) if is_json else strict_yaml.load(content)
+    except OSError as error:
+        raise UsageError(f"{place}: can't be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{place}: is neither JSON nor YAML: {error}") from error
+
+
+def name_of(document: Document) -> str:
+    return text(part(document, "metadata"), "name")
+
+
+def full_name_of(pod: Document) -> str:
+    return f"{text(part(pod, 'metadata'), 'namespace') or 'default'}/{name_of(pod)}"
 
 
 @dataclass(frozen=True)
@@ -40,7 +105,7 @@ class Gathered:
 
 def from_files(paths: Sequence[str], node_name: str | None, pod_name: str | None) -> Gathered:
     """Read files; without names all that is in them. Raises UsageError for what isn't there."""
-    found = objects.read(paths)
+    found = read(paths)
     nodes, pods = found.nodes, found.pods
     if node_name:
         nodes = [node for node in nodes if name_of(node) == node_name]
@@ -64,8 +129,8 @@ async def from_cluster(node_name: str | None, pod_name: str | None) -> Gathered:
     async with Kubernetes() as cluster:
         try:
             pods = [await cluster.pod(*_split(pod_name))] if pod_name else []
-            for_pod = _node_name_of(pods[0]) if pods else _this_node()
-            name = node_name or for_pod
+            this_node = os.environ.get("NODE_NAME") or socket.gethostname()
+            name = node_name or (_node_name_of(pods[0]) if pods else this_node)
             if not name:
                 # The numbers of all nodes tell why none would do.
                 everywhere = await cluster.pods_on()
@@ -82,10 +147,6 @@ async def from_cluster(node_name: str | None, pod_name: str | None) -> Gathered:
                 except NotThere:
                     continue  # that is a finding
     return Gathered([node], pods, on_node, on_node)
-
-
-def _this_node() -> str:
-    return os.environ.get("NODE_NAME") or socket.gethostname()
 
 
 def _split(pod_name: str) -> tuple[str, str]:

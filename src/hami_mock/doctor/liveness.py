@@ -5,12 +5,13 @@ from datetime import timedelta
 
 from hami_mock.doctor.case import NodeCase, VendorCase
 from hami_mock.doctor.finding import Finding, error, note, warning
-from hami_mock.doctor.pod_object import PodObject
+from hami_mock.doctor.pod_object import PodObject, conditions
 from hami_mock.hami.assignment import BIND_PHASE
 from hami_mock.hami.errors import Malformed
 from hami_mock.hami.handshake import REQUEST_LIFETIME, Handshake, HandshakeState
 from hami_mock.hami.kinds import Lock
 from hami_mock.hami.lock import NodeLock
+from hami_mock.sources.annotated.node_object import part
 
 # The node side has its devices seconds after the bind; a lock that old is stuck.
 _STUCK = timedelta(seconds=30)
@@ -20,10 +21,11 @@ _ZONE = "(a time without a zone is read as UTC)"
 def ready(case: NodeCase) -> Iterator[Finding]:
     """The kubelet says that it is ready, and nobody cordoned the node."""
     where = f"node {case.node.name}"
-    if not case.is_ready:
-        told = f"the node is not Ready: {case.not_ready}".rstrip(": ")
-        yield error(where, told, "no pod is placed here until it is; see kubectl describe node")
-    if case.is_cordoned:
+    for kind, status, message in conditions(part(case.document, "status")):
+        if kind == "Ready" and status != "True":
+            told = f"the node is not Ready: {message}".rstrip(": ")
+            yield error(where, told, "no pod is placed here until it is; see kubectl describe node")
+    if part(case.document, "spec").get("unschedulable") is True:
         advice = f"kubectl uncordon {case.node.name}"
         yield warning(where, "the node is cordoned: no new pod is placed here", advice)
 
@@ -36,10 +38,9 @@ def handshake(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
         return
     if text is None:
         switch = vendor.scheduling.switch
-        advice = (
-            "check that hami-scheduler is running, and that its --node-label-selector, if any, "
-        )
-        advice += "selects this node" + (f"; it needs {switch} for this vendor" if switch else "")
+        advice = "check that hami-scheduler is running, and that its --node-label-selector, "
+        advice += "if any, selects this node"
+        advice += f"; it needs {switch} for this vendor" if switch else ""
         told = f"the scheduler has never asked for {vendor.word} here, or has dropped it"
         yield warning(where, told, advice)
         return
@@ -62,17 +63,14 @@ def handshake(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
         told = f"the plugin reported {_words(age)} ago and the scheduler hasn't asked since {_ZONE}"
         yield warning(where, told, "check that hami-scheduler is running and is the leader")
     elif vendor.node.report or not seen.cards:
-        told = (
-            f"{text!r} has been unanswered for {_words(age)}; the plugin should answer every 30 s; "
-        )
-        told += f"only {count} above 0 keeps the vendor {_ZONE}"
+        told = f"{text!r} has been unanswered for {_words(age)}; the plugin should answer every "
+        told += f"30 s; only {count} above 0 keeps the vendor {_ZONE}"
         yield warning(where, told, restart)
     else:
         told = f"{text!r} has been unanswered for {_words(age)}, which is normal since 2.8: the "
         told += f"vendor stays for as long as {count} is above 0 {_ZONE}"
-        yield note(
-            where, told, "a scheduler before 2.8 would expect an answer: run the same version"
-        )
+        advice = "a scheduler before 2.8 would expect an answer: run the same version"
+        yield note(where, told, advice)
 
 
 def lock(case: NodeCase, kind: Lock) -> Iterator[Finding]:
@@ -90,23 +88,18 @@ def lock(case: NodeCase, kind: Lock) -> Iterator[Finding]:
     age = case.now - held.time
     whom = f"{held.namespace}/{held.name}" if held.names_pod else "a pod that it doesn't name"
     since = f"held by {whom} for {_words(age)}"
+    advice = f"the next pod takes it over; to remove it now: {undo}"
+    holder = next((p for p in case.pods or () if held.is_of(p.namespace, p.name)), None)
     if held.expired(case.now, kind.lifetime):
-        advice = f"the next pod takes it over; to remove it now: {undo}"
         yield warning(kind.annotation, f"{since}: it has expired", advice)
-    elif held.names_pod and case.pods is not None and _holder(case, held) is None:
-        advice = f"the next pod takes it over; to remove it now: {undo}"
+    elif held.names_pod and case.pods is not None and holder is None:
         yield warning(kind.annotation, f"{since}, but that pod is gone", advice)
     elif age >= _STUCK:
         left = _words(kind.lifetime - age)
-        told = f"{since}{_state(_holder(case, held))}: other pods are refused with `node lock "
+        told = f"{since}{_state(holder)}: other pods are refused with `node lock "
         told += f"contention` for {left} more"
         advice = "check the device plugin's log for why it didn't finish Allocate for that pod; "
         yield error(kind.annotation, told, f"{advice}to unblock the others: {undo}")
-
-
-def _holder(case: NodeCase, held: NodeLock) -> PodObject | None:
-    pods = case.pods or ()
-    return next((pod for pod in pods if held.is_of(pod.namespace, pod.name)), None)
 
 
 def _state(pod: PodObject | None) -> str:

@@ -2,11 +2,17 @@
 
 from collections.abc import Iterable, Iterator
 
-from hami_mock.doctor.case import NodeCase
+from hami_mock.doctor.case import NodeCase, names_of, vendors_of
 from hami_mock.doctor.finding import Finding, error, warning
-from hami_mock.doctor.known import OF_OTHER_PLUGINS, default_names, known_names, meant, vendors_of
 from hami_mock.doctor.pod_object import PodObject
+from hami_mock.kit.similar import similar
 from hami_mock.settings.hami_config.device_config import DeviceConfig
+from hami_mock.vendors import VENDORS
+
+# What the plugins of some vendors register that HAMi doesn't look at, but its mock does.
+_OF_OTHER_PLUGINS = frozenset(vendor.counted.source for vendor in VENDORS if vendor.counted)
+# Below it, other resources of the same vendor look alike: nvidia.com/gpu and nvidia.com/gpu.shared.
+_SIMILARITY = 0.85
 
 
 def node_names(case: NodeCase) -> Iterator[Finding]:
@@ -28,13 +34,11 @@ def pod_names(pod: PodObject, config: DeviceConfig | None) -> Iterator[Finding]:
     """The pod asks for resources that HAMi knows."""
     for container in pod.containers:
         for name, known in _strangers(container.asks, config):
-            yield error(
-                f"container {container.name}",
-                f"it asks for {name}, a name that HAMi doesn't know",
-                f"did you mean {known}?"
-                if known
-                else "use the names from the device configuration",
+            told = f"it asks for {name}, a name that HAMi doesn't know"
+            other = (
+                f"did you mean {known}?" if known else "use the names from the device configuration"
             )
+            yield error(f"container {container.name}", told, other)
 
 
 def _strangers(names: Iterable[str], config: DeviceConfig | None) -> Iterator[tuple[str, str]]:
@@ -43,14 +47,15 @@ def _strangers(names: Iterable[str], config: DeviceConfig | None) -> Iterator[tu
     Most resources of a node are nobody's business here. Strange is what is almost a known name, or
     is one that this configuration has renamed.
     """
-    known = known_names(vendors_of(config))
-    defaults = default_names()
+    known = _known(config)
+    renamed = _known(None) | {offer.name for vendor in VENDORS for offer in vendor.offers}
     for name in names:
-        if name in known or name in OF_OTHER_PLUGINS or "/" not in name:
+        if name in known or name in _OF_OTHER_PLUGINS or "/" not in name:
             continue
-        close = meant(name, known)
-        if name in defaults:
-            if config is not None:
-                yield name, close
-        elif close:
+        close = next(iter(similar(name, sorted(known), cutoff=_SIMILARITY)), "")
+        if config is not None if name in renamed else close:
             yield name, close
+
+
+def _known(config: DeviceConfig | None) -> set[str]:
+    return {name for vendor in vendors_of(config) for name in names_of(vendor)}

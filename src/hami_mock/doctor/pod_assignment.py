@@ -3,15 +3,9 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
+from hami_mock.doctor.case import PodCase, vendors_of
 from hami_mock.doctor.finding import Finding, error, warning
-from hami_mock.doctor.pod_case import PodCase
-from hami_mock.hami.assignment import (
-    ASSIGNED_NODE,
-    BIND_PHASE,
-    BIND_TIME,
-    Assignment,
-    BindPhase,
-)
+from hami_mock.hami.assignment import ASSIGNED_NODE, BIND_PHASE, BIND_TIME, Assignment, BindPhase
 from hami_mock.hami.errors import Malformed
 from hami_mock.vendors.hami_vendor import HamiVendor
 
@@ -59,19 +53,15 @@ def assigned_node(case: PodCase) -> Iterator[Finding]:
 
 def assigned_cards(case: PodCase) -> Iterator[Finding]:
     """The assigned cards are on the node, and as many as asked for."""
-    for vendor in case.vendors:
+    for vendor in vendors_of(case.config):
         text = case.pod.annotations.get(vendor.pods.allocated)
         if text is None:
             continue
         try:
             assignment = Assignment.parse(text)
         except Malformed as problem:
-            told = f"it can't be read: {problem}"
-            yield error(
-                vendor.pods.allocated,
-                told,
-                "delete the pod and create it again without this annotation",
-            )
+            advice = "delete the pod and create it again without this annotation"
+            yield error(vendor.pods.allocated, f"it can't be read: {problem}", advice)
             continue
         yield from _unknown_cards(case, vendor, assignment)
         yield from _other_counts(case, vendor, assignment)
@@ -111,11 +101,8 @@ def outcome(case: PodCase) -> Iterator[Finding]:
     where = f"pod {pod.full_name}"
     if pod.phase == "Failed" and pod.reason:
         told = f"the kubelet refused it: {pod.reason}: {pod.message}".rstrip(": ")
-        yield error(
-            where,
-            told,
-            "fix the cause (see the other findings), then delete the pod and create it again",
-        )
+        advice = "fix the cause (see the other findings), then delete the pod and create it again"
+        yield error(where, told, advice)
     elif pod.unscheduled and not case.is_settled:
         told = f"it isn't scheduled yet: {pod.unscheduled}"
         yield warning(where, told, "see the other findings, and kubectl describe pod")
@@ -124,8 +111,5 @@ def outcome(case: PodCase) -> Iterator[Finding]:
 def _bind_time(case: PodCase) -> datetime | None:
     text = case.pod.annotations.get(BIND_TIME, "")
     # Short enough that it is a time at all.
-    return (
-        datetime.fromtimestamp(int(text), UTC)
-        if text.isascii() and text.isdigit() and (len(text) <= 11)
-        else None
-    )
+    is_time = text.isascii() and text.isdigit() and len(text) <= 11
+    return datetime.fromtimestamp(int(text), UTC) if is_time else None

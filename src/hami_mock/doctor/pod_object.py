@@ -7,8 +7,6 @@ from typing import Any, Self
 
 from hami_mock.sources.annotated.node_object import amounts, part, text, texts
 
-_ENDED = ("Succeeded", "Failed")
-
 
 @dataclass(frozen=True)
 class Container:
@@ -23,22 +21,27 @@ class Container:
 class PodObject:
     """A pod. Init containers come first, as in HAMi's annotations."""
 
-    namespace: str = ""
-    name: str = ""
-    annotations: Mapping[str, str] = field(default_factory=dict, hash=False)
-    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
-    scheduler: str = ""
-    node_name: str = ""
-    phase: str = ""
-    reason: str = ""
-    message: str = ""
-    unscheduled: str = ""
-    containers: tuple[Container, ...] = ()
+    namespace: str
+    name: str
+    annotations: Mapping[str, str] = field(hash=False)
+    labels: Mapping[str, str] = field(hash=False)
+    scheduler: str
+    node_name: str
+    phase: str
+    reason: str
+    message: str
+    unscheduled: str
+    containers: tuple[Container, ...]
 
     @classmethod
     def read(cls, document: object) -> Self:
         """Read a Pod as the API server or `kubectl get pod -o json` gives it."""
         metadata, spec, status = (part(document, key) for key in ("metadata", "spec", "status"))
+        told = (
+            message
+            for kind, value, message in conditions(status)
+            if (kind, value) == ("PodScheduled", "False")
+        )
         return cls(
             namespace=text(metadata, "namespace") or "default",
             name=text(metadata, "name"),
@@ -49,59 +52,47 @@ class PodObject:
             phase=text(status, "phase"),
             reason=text(status, "reason"),
             message=text(status, "message"),
-            unscheduled=_unscheduled(status),
+            unscheduled=next(told, ""),
             containers=tuple(
-                _container(each, is_init=is_init)
-                for key, is_init in (("initContainers", True), ("containers", False))
-                for each in rows(spec, key)
+                _container(each, is_init=key == "initContainers")
+                for key in ("initContainers", "containers")
+                for each in _rows(spec, key)
             ),
         )
 
     @property
     def full_name(self) -> str:
-        """Namespace and name, as kubectl writes them."""
         return f"{self.namespace}/{self.name}"
 
     @property
     def has_ended(self) -> bool:
         """Whether it holds nothing any more."""
-        return self.phase in _ENDED
+        return self.phase in ("Succeeded", "Failed")
 
     @property
     def asks(self) -> dict[str, int]:
         """What the pod asks for: containers together, or an init container that asks for more."""
-        together: Counter[str] = Counter()
-        for container in self.containers:
-            if not container.is_init:
-                together.update(container.asks)
-        most = dict(together)
-        for container in self.containers:
+        most: Counter[str] = Counter()
+        for container in sorted(self.containers, key=lambda each: each.is_init):
             if container.is_init:
-                for name, amount in container.asks.items():
-                    most[name] = max(most.get(name, 0), amount)
+                most |= Counter(container.asks)
+            else:
+                most.update(container.asks)
         return {name: amount for name, amount in most.items() if amount}
-
-
-def rows(document: Mapping[str, Any], key: str) -> Sequence[Mapping[str, Any]]:
-    """Return the objects of a list; absent is empty."""
-    value = document.get(key)
-    return [row for row in value if isinstance(row, Mapping)] if isinstance(value, list) else []
 
 
 def conditions(status: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Yield type, status and message of each condition."""
-    for row in rows(status, "conditions"):
+    for row in _rows(status, "conditions"):
         yield text(row, "type"), text(row, "status"), text(row, "message")
+
+
+def _rows(document: Mapping[str, Any], key: str) -> Sequence[Mapping[str, Any]]:
+    value = document.get(key)
+    return [row for row in value if isinstance(row, Mapping)] if isinstance(value, list) else []
 
 
 def _container(document: Mapping[str, Any], *, is_init: bool) -> Container:
     resources = part(document, "resources")
     asks = {**amounts(resources, "requests"), **amounts(resources, "limits")}
     return Container(text(document, "name"), asks, is_init)
-
-
-def _unscheduled(status: Mapping[str, Any]) -> str:
-    for kind, value, message in conditions(status):
-        if kind == "PodScheduled" and value == "False":
-            return message
-    return ""

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
+from hami_mock.doctor.case import PodCase, names_of
 from hami_mock.doctor.finding import Finding, error, warning
-from hami_mock.doctor.known import names_of
-from hami_mock.doctor.pod_case import PodCase
 from hami_mock.hami.assignment import ASSIGNED_NODE
 from hami_mock.kubelet.limits import LARGEST_POD, too_many
 from hami_mock.vendors.hami_vendor import HamiVendor
@@ -34,7 +33,7 @@ def count_is_asked(case: PodCase) -> Iterator[Finding]:
     """Who asks for memory or cores asks for a card too."""
     for vendor in case.asked:
         names = vendor.resources
-        parts = set(names_of(names)) - {names.count}
+        parts = set(names_of(vendor)) - {names.count}
         for container in case.pod.containers:
             asked = sorted(parts & {name for name, amount in container.asks.items() if amount})
             if asked and not container.asks.get(names.count):
@@ -58,8 +57,7 @@ def cards_suffice(case: PodCase) -> Iterator[Finding]:
                 yield error(
                     f"container {container.name}",
                     f"it asks for {count} {vendor.resources.count}, each on a different card, "
-                    "but the "
-                    f"node has {len(cards)} cards",
+                    f"but the node has {len(cards)} cards",
                     f"ask for at most {len(cards)}, or use another node",
                 )
 
@@ -121,7 +119,7 @@ def node_suffices(case: PodCase) -> Iterator[Finding]:
 
 def _may_be_absent(case: PodCase, name: str) -> bool:
     """HAMi's scheduler and the kubelet pass over memory and cores that no plugin registers."""
-    parts = {n for vendor in case.asked for n in names_of(vendor.resources)[1:]}
+    parts = {n for vendor in case.asked for n in names_of(vendor)[1:]}
     return name in parts and case.pod.scheduler == case.scheduler
 
 

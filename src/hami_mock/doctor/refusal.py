@@ -1,12 +1,12 @@
 """HAMi's own words for a pod that it places nowhere, explained with the numbers. Pure."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from pathlib import Path
 
-from hami_mock.doctor.case import NodeCase
+from hami_mock.doctor.case import NodeCase, PodCase
 from hami_mock.doctor.finding import Finding, error
-from hami_mock.doctor.pod_case import PodCase
 from hami_mock.doctor.pod_object import Container, PodObject
 from hami_mock.hami.assignment import Assignment
 from hami_mock.hami.errors import Malformed
@@ -16,103 +16,11 @@ from hami_mock.vendors.hami_vendor import HamiVendor
 _SHOWN = 8
 """How many cards a finding lists."""
 
-_WHOLE_CARD = 100
+WORDS: Mapping[str, Mapping[str, str]] = json.loads(
+    Path(__file__).with_name("refusal_words.json").read_text(encoding="utf-8")
+)
+"""HAMi's reasons: what each means, what to do, and which number of a card it is about."""
 
-
-@dataclass(frozen=True)
-class _Word:
-    """One of HAMi's reasons: what it means, what to do, and which number of a card it is about."""
-
-    meaning: str
-    advice: str
-    about: str = ""
-
-
-_MEMORY, _CORES, _SLOTS, _TYPE, _ID = "memory", "cores", "slots", "type", "id"
-
-WORDS = {
-    "CardInsufficientMemory": _Word(
-        "no card has that much memory left",
-        "ask for less memory, let other pods end, or raise the memory scaling of the node",
-        _MEMORY,
-    ),
-    "CardInsufficientCore": _Word(
-        "no card has that many cores left",
-        "ask for fewer cores, or let other pods end",
-        _CORES,
-    ),
-    "CardComputeUnitsExhausted": _Word(
-        "the pod asks for no cores, and all cores of the card are taken",
-        "let the pods that took the cores end, or ask for cores on another card",
-        _CORES,
-    ),
-    "CardTimeSlicingExhausted": _Word(
-        "every slot of the card is taken",
-        "let other pods end, or slice cards into more slots (--VENDOR-split)",
-        _SLOTS,
-    ),
-    "ExclusiveDeviceAllocateConflict": _Word(
-        "the pod wants a card for itself (all its cores, or the policy mutex), and other pods "
-        "use it",
-        "ask for fewer than 100 cores, or wait for a card that nobody uses",
-        _SLOTS,
-    ),
-    "CardTypeMismatch": _Word(
-        "the pod's annotations don't allow a card of this type",
-        "compare the pod's annotations that end in use-gputype with the types of the cards",
-        _TYPE,
-    ),
-    "CardUuidMismatch": _Word(
-        "the pod's annotations don't allow this card",
-        "compare the pod's annotations that end in use-gpuuuid with the IDs of the cards",
-        _ID,
-    ),
-    "ModeNotFit": _Word(
-        "the cards aren't sliced the way the pod asks for",
-        "compare the pod's annotation huawei.com/vnpu-mode with the node's hami-vnpu-core "
-        "(Ascend), or its memory with the profiles in enflame.com/gcu-drs-capacity (Enflame)",
-        _TYPE,
-    ),
-    "CardNotHealth": _Word(
-        "the card is unhealthy", "see the device plugin's log, and hami-mock doctor NODE", _ID
-    ),
-    "CardCordoned": _Word(
-        "the card is cordoned (annotation hami.io/device-cordon of the node)",
-        "remove the card from that annotation",
-        _ID,
-    ),
-    "NumaNotFit": _Word(
-        "the pod wants all its cards on one NUMA node, but none has enough",
-        "ask for fewer cards, or drop its annotation numa-bind",
-    ),
-    "CardMigTopologyInfeasible": _Word(
-        "the card is in MIG mode, and there is no room left for an allowed profile of that size",
-        "ask for the memory of a smaller profile, or let other pods end",
-        _MEMORY,
-    ),
-    "CardNotFoundCustomFilterRule": _Word(
-        "a vendor-specific rule excluded the card",
-        "the log of hami-scheduler says which (-v=5)",
-    ),
-    "AllocatedCardsInsufficientRequest": _Word(
-        "some cards fit, but fewer than a container asks for",
-        "ask for fewer cards, or let other pods end",
-        _SLOTS,
-    ),
-    "NodeInsufficientDevice": _Word(
-        "the node has fewer cards than a container asks for",
-        "ask for fewer: each one needs a card of its own",
-        _SLOTS,
-    ),
-    "ResourceQuotaNotFit": _Word(
-        "the ResourceQuota of the namespace leaves too little memory or cores",
-        "kubectl describe resourcequota shows how much of it is used",
-    ),
-    "node unregistered": _Word(
-        "HAMi's scheduler knows of no cards on the node",
-        "hami-mock doctor NODE shows what is missing there",
-    ),
-}
 # "2/3 CardInsufficientMemory": so many of a node's cards; events and some reasons have no number.
 _FOUND = re.compile(rf"(?:(\d+)/(\d+) )?\b({'|'.join(WORDS)})\b")
 
@@ -122,13 +30,13 @@ def hami_words(case: PodCase) -> Iterator[Finding]:
     if case.is_settled:
         return
     told: dict[str, list[str]] = {}
-    for some, all_cards, word in _FOUND.findall(case.pod.unscheduled):
-        told.setdefault(word, []).extend([f"{some} of {all_cards} cards"] if some else [])
+    for some, all_cards, name in _FOUND.findall(case.pod.unscheduled):
+        told.setdefault(name, []).extend([f"{some} of {all_cards} cards"] if some else [])
     for name, counts in told.items():
         word = WORDS[name]
-        what = word.meaning + (f" ({', '.join(dict.fromkeys(counts))})" if counts else "")
-        numbers = _numbers(case, word.about)
-        yield error(f"HAMi: {name}", f"{what}{numbers}", word.advice)
+        what = word["meaning"] + (f" ({', '.join(dict.fromkeys(counts))})" if counts else "")
+        numbers = _numbers(case, word["about"]) if "about" in word else ""
+        yield error(f"HAMi: {name}", f"{what}{numbers}", word["advice"])
 
 
 def _numbers(case: PodCase, about: str) -> str:
@@ -138,14 +46,16 @@ def _numbers(case: PodCase, about: str) -> str:
         for vendor in case.asked
         for container, count in case.containers_asking(vendor)
     ]
-    left = [
-        f"{node.node.name}: {card.id} {_left(card, _used(node, vendor, case.pod), about)}"
-        for node in case.candidates
-        for vendor in case.asked
-        for card in node.cards(vendor)
-    ]
-    if not about or not asked:
+    if not asked:
         return ""
+    left = []
+    for node in (case.node,) if case.node else case.elsewhere:
+        for vendor in case.asked:
+            used = _used(node, vendor, case.pod)
+            left += [
+                f"{node.node.name}: {card.id} {_left(card, used, about)}"
+                for card in node.cards(vendor)
+            ]
     more = f" and {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""
     cards = f". On node {'; '.join(left[:_SHOWN])}{more}" if left else ""
     return f": {'; '.join(asked)}{cards}"
@@ -154,11 +64,11 @@ def _numbers(case: PodCase, about: str) -> str:
 def _ask(container: Container, vendor: HamiVendor, count: int, about: str) -> str:
     names, asks = vendor.resources, container.asks
     each = f"{count} {names.count}"
-    if about == _MEMORY:
+    if about == "memory":
         if asks.get(names.memory):
             return f"{each} with {asks[names.memory] * names.memory_unit} MiB"
-        return f"{each} with {asks.get(names.percentage) or _WHOLE_CARD} % of the memory"
-    if about == _CORES:
+        return f"{each} with {asks.get(names.percentage) or 100} % of the memory"
+    if about == "cores":
         return f"{each} with {asks.get(names.cores, 0)} cores"
     return each
 

@@ -3,9 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from hami_mock.doctor.case import NodeCase, VendorCase
+from hami_mock.doctor.case import NodeCase, VendorCase, vendors_of
 from hami_mock.doctor.finding import Finding, error, warning
-from hami_mock.doctor.known import vendors_of
 from hami_mock.hami import scores
 from hami_mock.hami.errors import Malformed
 from hami_mock.hami.kinds import MIG
@@ -39,7 +38,6 @@ def register(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
 
 
 def twins(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
-    """No two cards have the same ID."""
     for card_id, many in Counter(card.id for card in seen.cards).items():
         if many > 1:
             yield error(
@@ -63,7 +61,6 @@ def types(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
 
 
 def health(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
-    """The cards are healthy."""
     ill = [card.id for card in seen.cards if not card.healthy]
     if not ill:
         return
@@ -79,9 +76,7 @@ def health(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
 def mig(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
     """A card in MIG mode says what it can be cut into."""
     where, modes = seen.vendor.node.register, seen.vendor.scheduling.card_modes
-    if not modes:
-        return
-    for card in seen.cards:
+    for card in seen.cards if modes else ():
         if card.mode not in modes:
             yield warning(
                 where,
@@ -108,7 +103,6 @@ def mig(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
 
 
 def cordon(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
-    """No card is cordoned."""
     where = seen.vendor.scheduling.cordon
     raw = case.node.annotations.get(where, "")
     cordoned = {uuid.strip() for uuid in raw.split(",")} - {""}
@@ -122,19 +116,15 @@ def cordon(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
         told = f"no pod is placed on cordoned cards: {', '.join(sorted(ids & cordoned))}"
         yield warning(where, told, undo)
     for uuid in sorted(cordoned - ids):
-        yield warning(
-            where, f"there is no card {uuid!r} here", f"check the ID for a typing mistake; {undo}"
-        )
+        advice = f"check the ID for a typing mistake; {undo}"
+        yield warning(where, f"there is no card {uuid!r} here", advice)
 
 
 def topology(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
     """The scores of the cards can be read: the scheduler takes no cards without."""
     where = seen.vendor.scheduling.scores
-    text = case.node.annotations.get(where)
-    if text is None:
-        return
     try:
-        scores.decode(text)
+        scores.decode(case.node.annotations.get(where, "[]"))
     except Malformed as problem:
         yield error(
             where,
@@ -146,10 +136,8 @@ def topology(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
 
 def unknown_to_config(case: NodeCase) -> Iterator[Finding]:
     """Each register annotation belongs to a vendor of the device configuration."""
-    if case.config is None:
-        return
-    known = case.config.vendors
-    for vendor in vendors_of(None):
+    known = case.config.vendors if case.config else {}
+    for vendor in vendors_of(None) if case.config else ():
         name = vendor.node.register
         if name and name in case.node.annotations and vendor.word not in known:
             yield error(

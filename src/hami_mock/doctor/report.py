@@ -1,4 +1,4 @@
-"""Findings for people."""
+"""Findings for people and for scripts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -25,7 +25,6 @@ class Examined:
 
 
 def rows(examined: Sequence[Examined]) -> list[dict[str, Any]]:
-    """Return one row for each finding, for scripts."""
     return [
         {"subject": one.subject, **asdict(finding)} | {"severity": str(finding.severity)}
         for one in examined
@@ -34,13 +33,12 @@ def rows(examined: Sequence[Examined]) -> list[dict[str, Any]]:
 
 
 def lines(examined: Sequence[Examined]) -> Iterator[str]:
-    """Yield the lines of a report."""
     for one in examined:
         yield paint(one.subject, Style.BOLD)
         for finding in one.findings:
             yield from _finding(finding)
         yield ""
-    yield _sum([finding for one in examined for finding in one.findings])
+    yield _sum([finding.severity for one in examined for finding in one.findings])
 
 
 def _finding(finding: Finding) -> Iterator[str]:
@@ -49,27 +47,20 @@ def _finding(finding: Finding) -> Iterator[str]:
         yield f"{word}{finding.where}: {finding.what}"
         return
     yield f"{word}{finding.where}"
-    yield from _wrapped(finding.what, "")
-    yield from _wrapped(finding.advice, "→ ")
+    columns = min(width() or WIDEST, WIDEST) - 11
+    for text, mark in ((finding.what, ""), (finding.advice, "→ ")):
+        first, *others = wrap(text, columns)
+        yield f"{_INDENT}{mark}{first}"
+        yield from (f"{_INDENT}{' ' * len(mark)}{line}" for line in others)
 
 
-def _wrapped(text: str, mark: str) -> Iterator[str]:
-    columns = min(width() or WIDEST, WIDEST)
-    for i, line in enumerate(wrap(text, columns - 11)):
-        yield _INDENT + (mark if i == 0 else " " * len(mark)) + line
-
-
-def _sum(findings: Sequence[Finding]) -> str:
-    errors, warnings = (
-        sum(finding.severity is severity for finding in findings)
-        for severity in (Severity.ERROR, Severity.WARNING)
-    )
-    if not errors and not warnings:
-        return paint("No problems found.", Style.GREEN, Style.BOLD)
+def _sum(severities: Sequence[Severity]) -> str:
     told = [
         f"{many} {word}{'s' * (many > 1)}"
-        for many, word in ((errors, "error"), (warnings, "warning"))
-        if many
+        for word in (Severity.ERROR, Severity.WARNING)
+        if (many := severities.count(word))
     ]
-    style = Style.RED if errors else Style.YELLOW
+    if not told:
+        return paint("No problems found.", Style.GREEN, Style.BOLD)
+    style = Style.RED if Severity.ERROR in severities else Style.YELLOW
     return paint(" and ".join(told) + " found.", style, Style.BOLD)

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from hami_mock.doctor.case import NodeCase
+from hami_mock.doctor.case import NodeCase, PodCase
 from hami_mock.doctor.finding import Finding
-from hami_mock.doctor.pod_case import PodCase
 from hami_mock.doctor.pod_object import PodObject
 from hami_mock.settings.hami_config import device_config
 from hami_mock.settings.hami_config.device_config import DeviceConfig
@@ -120,7 +119,7 @@ def case(
     config: DeviceConfig | None = None,
 ) -> NodeCase:
     read = None if pods is None else [PodObject.read(each) for each in pods]
-    return NodeCase.read(document, read, NOW, config)
+    return NodeCase(document, NOW, config, read)
 
 
 def pod_case(

@@ -5,8 +5,7 @@ from typing import Any, Self
 import anyio
 import pytest
 
-from hami_mock.doctor.gathering import Gathered, from_cluster, from_files
-from hami_mock.doctor.objects import full_name_of, name_of
+from hami_mock.doctor.gathering import Gathered, from_cluster, from_files, full_name_of, name_of
 from hami_mock.errors import Away, NotThere, UsageError
 from tests.unit.builders import problems_of
 from tests.unit.doctor.patients import assigned, node, pod

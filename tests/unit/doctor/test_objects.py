@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hami_mock.doctor.objects import Objects, full_name_of, name_of, read
+from hami_mock.doctor.gathering import Objects, full_name_of, name_of, read
 from tests.unit.builders import problems_of
 from tests.unit.doctor.patients import node, pod
 

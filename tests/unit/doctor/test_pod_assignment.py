@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 
 from hami_mock.doctor import pod_assignment, pod_request
+from hami_mock.doctor.case import PodCase
 from hami_mock.doctor.finding import Finding
-from hami_mock.doctor.pod_case import PodCase
 from tests.unit.doctor.patients import ALLOCATED, ago, assigned, node, pod, pod_case, told
 
 Check = Callable[[PodCase], Iterator[Finding]]
