@@ -31,6 +31,8 @@ HIDDEN = (
     *(f"hami_mock.cli.{'ctl.client' if name == 'ctl' else name}" for name in COMMANDS),
 )
 
+DATA = ("hami_mock/vendors/catalog.json", "hami_mock/doctor/refusal_words.json")
+
 # Present in a developer's environment, or wanted by a corner of a library that we never enter.
 # Not `unittest`, tempting as it is: some libraries import their mocks.
 EXCLUDED = (
@@ -61,7 +63,7 @@ def build() -> None:
         f"--workpath={WORK}",
         f"--specpath={WORK}",
         f"--paths={Path('src').absolute()}",
-        f"--add-data={Path('src/hami_mock/vendors/catalog.json').absolute()}:hami_mock/vendors",
+        *(f"--add-data={Path('src', file).absolute()}:{Path(file).parent}" for file in DATA),
         # No docstrings: those of the Kubernetes client are a good part of its size.
         "--optimize=2",
         *(f"--hidden-import={name}" for name in HIDDEN),
