@@ -1,7 +1,7 @@
 """`hami-mock doctor`: examine nodes and pods, and print what is wrong with them."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,10 +10,11 @@ import anyio
 from hami_mock.cli.output import show
 from hami_mock.cli.parser import Parsed, Parser, add_output
 from hami_mock.doctor import gathering, report
-from hami_mock.doctor.case import SCHEDULER
-from hami_mock.doctor.examine import Rest, examine_node, examine_pod
+from hami_mock.doctor.case import SCHEDULER, NodeCase, PodCase
+from hami_mock.doctor.examine import examine_node, examine_pod
 from hami_mock.doctor.finding import has_errors
-from hami_mock.doctor.gathering import Gathered, full_name_of, name_of
+from hami_mock.doctor.gathering import Gathered
+from hami_mock.doctor.pod_object import PodObject
 from hami_mock.doctor.report import Examined
 from hami_mock.errors import ClusterError, StartError, UsageError
 from hami_mock.settings.hami_config.device_config import DeviceConfig, parse
@@ -102,9 +103,17 @@ def _config(path: str | None) -> DeviceConfig | None:
 def _examine(found: Gathered, scheduler: str, config: DeviceConfig | None) -> Iterator[Examined]:
     now = datetime.now(UTC)
     for node in found.nodes:
-        findings = examine_node(node, found.node_pods, now, config)
-        yield Examined(f"Node {name_of(node)}", findings)
+        case = NodeCase(node, now, config, found.node_pods)
+        yield Examined(f"Node {case.node.name}", examine_node(case))
+    nodes = [NodeCase(node, now, config, found.around) for node in found.candidates or found.nodes]
     for pod in found.pods:
-        rest = Rest(found.around, found.candidates or found.nodes, scheduler)
-        findings = examine_pod(pod, found.node_of(pod), now, config, rest)
-        yield Examined(f"Pod {full_name_of(pod)}", findings)
+        here = _node_of(pod, nodes if found.nodes else ())
+        elsewhere = () if here else nodes
+        findings = examine_pod(PodCase(pod, now, here, config, scheduler, elsewhere))
+        yield Examined(f"Pod {pod.full_name}", findings)
+
+
+def _node_of(pod: PodObject, nodes: Sequence[NodeCase]) -> NodeCase | None:
+    """Return the node that a pod is for: its own, or the only one there is."""
+    own = (case for case in nodes if case.node.name == pod.for_node)
+    return next(own, nodes[0] if len(nodes) == 1 else None)

@@ -47,7 +47,10 @@ class VendorCase:
 
 @dataclass(frozen=True)
 class NodeCase:
-    """A node and all around it. `pods` None: nobody knows which there are."""
+    """A node and all around it.
+
+    `pods` are the node's, and the one that its lock names; None if nobody knows them.
+    """
 
     document: Mapping[str, Any]
     now: datetime
@@ -115,7 +118,7 @@ class PodCase:
     node: NodeCase | None = None
     config: DeviceConfig | None = None
     scheduler: str = SCHEDULER
-    elsewhere: tuple[NodeCase, ...] = ()
+    elsewhere: Sequence[NodeCase] = ()
     """Nodes that it may be for, if it isn't known which."""
 
     @property

@@ -1,9 +1,6 @@
 """Examine a node or a pod: all checks, in the order that a user should read them. Pure."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from collections.abc import Callable, Iterator
 
 from hami_mock.doctor import (
     counts,
@@ -14,10 +11,8 @@ from hami_mock.doctor import (
     refusal,
     registration,
 )
-from hami_mock.doctor.case import LOCKS, SCHEDULER, NodeCase, PodCase, VendorCase
+from hami_mock.doctor.case import LOCKS, NodeCase, PodCase, VendorCase
 from hami_mock.doctor.finding import Finding, Severity, warning
-from hami_mock.doctor.pod_object import PodObject
-from hami_mock.settings.hami_config.device_config import DeviceConfig
 
 _VENDOR_CHECKS: tuple[Callable[[NodeCase, VendorCase], Iterator[Finding]], ...] = (
     registration.register,
@@ -50,31 +45,8 @@ _POD_CHECKS: tuple[Callable[[PodCase], Iterator[Finding]], ...] = (
 )
 
 
-@dataclass(frozen=True)
-class Rest:
-    """What else decides about a pod.
-
-    - pods: the other ones that we know of
-    - nodes: those that it may be for, if it isn't known which
-    - scheduler: the name of HAMi's
-    """
-
-    pods: Sequence[Mapping[str, Any]] = ()
-    nodes: Sequence[Mapping[str, Any]] = ()
-    scheduler: str = SCHEDULER
-
-
-def examine_node(
-    node: Mapping[str, Any],
-    pods: Iterable[Mapping[str, Any]] | None,
-    now: datetime,
-    device_config: DeviceConfig | None = None,
-) -> list[Finding]:
-    """Return what is wrong with a node, and a line for each vendor with which nothing is.
-
-    `pods` are the node's, and the one that its lock names; None if nobody knows them.
-    """
-    case = _node_case(node, pods, now, device_config)
+def examine_node(case: NodeCase) -> list[Finding]:
+    """Return what is wrong with a node, and a line for each vendor with which nothing is."""
     findings = list(liveness.ready(case))
     for kind in LOCKS:
         findings += liveness.lock(case, kind)
@@ -95,37 +67,14 @@ def examine_node(
     return findings
 
 
-def examine_pod(
-    pod: Mapping[str, Any],
-    node: Mapping[str, Any] | None,
-    now: datetime,
-    device_config: DeviceConfig | None = None,
-    rest: Rest = Rest(),  # noqa: B008
-) -> list[Finding]:
+def examine_pod(case: PodCase) -> list[Finding]:
     """Return what is wrong with a pod, on the node that it is or may be for, if that is known."""
-    read = PodObject.read(pod)
-    here, *elsewhere = (
-        _node_case(each, [*rest.pods, pod], now, device_config) if each is not None else None
-        for each in (node, *(rest.nodes if node is None else ()))
-    )
-    possible = tuple(each for each in elsewhere if each)
-    case = PodCase(read, now, here, device_config, rest.scheduler, possible)
     findings = [finding for check in _POD_CHECKS for finding in check(case)]
     if not case.asked and not findings:
         advice = "ask for a card in a container's limits, such as nvidia.com/gpu: 1"
         told = "it asks for none of HAMi's resources"
-        findings.append(warning(f"pod {read.full_name}", told, advice))
+        findings.append(warning(f"pod {case.pod.full_name}", told, advice))
     return findings
-
-
-def _node_case(
-    node: Mapping[str, Any],
-    pods: Iterable[Mapping[str, Any]] | None,
-    now: datetime,
-    config: DeviceConfig | None,
-) -> NodeCase:
-    read = None if pods is None else [PodObject.read(each) for each in pods]
-    return NodeCase(node, now, config, read)
 
 
 def _well(case: NodeCase, seen: VendorCase) -> Finding:

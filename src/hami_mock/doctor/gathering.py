@@ -12,7 +12,6 @@ from typing import Any
 from hami_mock.doctor.case import LOCKS
 from hami_mock.doctor.pod_object import PodObject
 from hami_mock.errors import NotThere, UsageError
-from hami_mock.hami.assignment import ASSIGNED_NODE
 from hami_mock.hami.errors import Malformed
 from hami_mock.hami.lock import NodeLock
 from hami_mock.kit import strict_yaml
@@ -26,7 +25,7 @@ class Objects:
     """The nodes and pods that were found, in the order they stood in."""
 
     nodes: list[Document] = field(default_factory=list)
-    pods: list[Document] = field(default_factory=list)
+    pods: list[PodObject] = field(default_factory=list)
 
     def add(self, document: object, place: str) -> None:
         """Add a Node, a Pod, or a list of such. Raises UsageError for anything else."""
@@ -36,7 +35,7 @@ class Objects:
         if kind == "Node":
             self.nodes.append(document)
         elif kind == "Pod":
-            self.pods.append(document)
+            self.pods.append(PodObject.read(document))
         elif isinstance(document.get("items"), list):
             for i, item in enumerate(document["items"]):
                 # In a NodeList the items don't say what they are.
@@ -77,10 +76,6 @@ def name_of(document: Document) -> str:
     return text(part(document, "metadata"), "name")
 
 
-def full_name_of(pod: Document) -> str:
-    return f"{text(part(pod, 'metadata'), 'namespace') or 'default'}/{name_of(pod)}"
-
-
 @dataclass(frozen=True)
 class Gathered:
     """What to examine.
@@ -91,16 +86,10 @@ class Gathered:
     """
 
     nodes: Sequence[Document] = ()
-    pods: Sequence[Document] = ()
-    around: Sequence[Document] = ()
-    node_pods: Sequence[Document] | None = None
+    pods: Sequence[PodObject] = ()
+    around: Sequence[PodObject] = ()
+    node_pods: Sequence[PodObject] | None = None
     candidates: Sequence[Document] = ()
-
-    def node_of(self, pod: Document) -> Document | None:
-        """Return the node that a pod is for: its own, or the only one there is."""
-        by_name = {name_of(node): node for node in self.nodes}
-        own = by_name.get(_node_name_of(pod))
-        return own or (self.nodes[0] if len(self.nodes) == 1 else None)
 
 
 def from_files(paths: Sequence[str], node_name: str | None, pod_name: str | None) -> Gathered:
@@ -113,11 +102,11 @@ def from_files(paths: Sequence[str], node_name: str | None, pod_name: str | None
             raise UsageError(f"there is no node {node_name!r} in {', '.join(paths)}")
     if pod_name:
         wanted = "/".join(_split(pod_name))
-        pods = [pod for pod in pods if full_name_of(pod) == wanted]
+        pods = [pod for pod in pods if pod.full_name == wanted]
         if not pods:
             raise UsageError(f"--pod: there is no pod {wanted!r} in {', '.join(paths)}")
     elif len(pods) > 1:
-        pods = [pod for pod in pods if _concerns_hami(PodObject.read(pod))]
+        pods = [pod for pod in pods if _concerns_hami(pod)]
     return Gathered(nodes, pods, around=found.pods)
 
 
@@ -128,22 +117,23 @@ async def from_cluster(node_name: str | None, pod_name: str | None) -> Gathered:
 
     async with Kubernetes() as cluster:
         try:
-            pods = [await cluster.pod(*_split(pod_name))] if pod_name else []
+            wanted = await cluster.pod(*_split(pod_name)) if pod_name else None
+            pods = [PodObject.read(wanted)] if wanted else []
             this_node = os.environ.get("NODE_NAME") or socket.gethostname()
-            name = node_name or (_node_name_of(pods[0]) if pods else this_node)
+            name = node_name or (pods[0].for_node if pods else this_node)
             if not name:
                 # The numbers of all nodes tell why none would do.
-                everywhere = await cluster.pods_on()
+                everywhere = [PodObject.read(each) for each in await cluster.pods_on()]
                 return Gathered((), pods, everywhere, candidates=await cluster.nodes())
             node = await cluster.node(name)
-            on_node = await cluster.pods_on(name)
+            on_node = [PodObject.read(each) for each in await cluster.pods_on(name)]
         except NotThere as error:
             raise UsageError(str(error)) from error
-        known = {full_name_of(pod) for pod in on_node}
+        known = {pod.full_name for pod in on_node}
         for holder in _lock_holders(node):
             if holder not in known:
                 try:
-                    on_node.append(await cluster.pod(*_split(holder)))
+                    on_node.append(PodObject.read(await cluster.pod(*_split(holder))))
                 except NotThere:
                     continue  # that is a finding
     return Gathered([node], pods, on_node, on_node)
@@ -154,11 +144,6 @@ def _split(pod_name: str) -> tuple[str, str]:
     if not name or "/" in namespace or (slash and not namespace):
         raise UsageError(f"--pod: {pod_name!r} is not allowed: it must be NAMESPACE/NAME, or NAME")
     return namespace or "default", name
-
-
-def _node_name_of(pod: Document) -> str:
-    read = PodObject.read(pod)
-    return read.node_name or read.annotations.get(ASSIGNED_NODE, "")
 
 
 def _lock_holders(node: Document) -> list[str]:

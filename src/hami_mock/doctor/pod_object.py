@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from hami_mock.hami.assignment import ASSIGNED_NODE
 from hami_mock.sources.annotated.node_object import amounts, part, text, texts
 
 
@@ -59,6 +60,11 @@ class PodObject:
                 for each in _rows(spec, key)
             ),
         )
+
+    @property
+    def for_node(self) -> str:
+        """The node that it is on, or that HAMi assigned it to, if any."""
+        return self.node_name or self.annotations.get(ASSIGNED_NODE, "")
 
     @property
     def full_name(self) -> str:

@@ -121,11 +121,30 @@ def test_the_cluster_is_asked_where_there_are_no_files(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from hami_mock.doctor import gathering
+    from hami_mock.doctor.pod_object import PodObject
 
     async def asked(node_name: str | None, pod_name: str | None) -> gathering.Gathered:
         assert (node_name, pod_name) == ("n1", "default/p1")
-        return gathering.Gathered([node(annotations=QUIET)], [pod()], (), [])
+        return gathering.Gathered([node(annotations=QUIET)], [PodObject.read(pod())], (), [])
 
     monkeypatch.setattr(gathering, "from_cluster", asked)
     assert main(["n1", "--pod", "default/p1"]) == 0
     assert "Pod default/p1\n\nNo problems found." in capsys.readouterr().out
+
+
+def test_a_pods_node_is_its_own_or_the_only_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, other = node(), node(resources={"nvidia.com/gpu": "0"})
+    other["metadata"]["name"] = "n2"
+    short = "error    nvidia.com/gpu\n         the pod asks for 1; node n2 has 0 allocatable"
+    for nodes, placed, is_short in (
+        ([one, other], {"nodeName": "n2"}, True),
+        ([one, other], {"nodeName": "n1"}, False),
+        ([other], {}, True),
+        ([one, other], {}, False),
+    ):
+        items = [*nodes, pod(**placed)]
+        main(["-f", write(tmp_path, {"kind": "List", "items": items})])
+        out = capsys.readouterr().out.partition("Pod default/p1")[2]
+        assert (short in out) is is_short

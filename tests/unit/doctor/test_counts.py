@@ -6,7 +6,7 @@ from hami_mock.doctor import counts
 from hami_mock.doctor.case import NodeCase, VendorCase
 from hami_mock.doctor.examine import examine_node
 from hami_mock.doctor.finding import Finding
-from tests.unit.doctor.patients import NOW, NVIDIA, RESOURCES, card, case, config, node, pod, told
+from tests.unit.doctor.patients import NVIDIA, RESOURCES, card, case, config, node, pod, told
 
 Check = Callable[[NodeCase, VendorCase], Iterator[Finding]]
 MEMORY = "nvidia.com/gpumem"
@@ -109,7 +109,7 @@ GONE = dict.fromkeys(("cambricon.com/vmlu", "hygon.com/dcunum", "hygon.com/dcume
 
 
 def test_what_an_earlier_configuration_left_behind_is_one_note() -> None:
-    findings = examine_node(node(resources=GONE), [], NOW)
+    findings = examine_node(case(node(resources=GONE), []))
     assert told(findings) == [("ok", "NVIDIA"), ("note", "node n1")]
     assert "3 resources are 0" in findings[1].what
     assert "cambricon.com/vmlu, hygon.com/dcumem, hygon.com/dcunum" in findings[1].what
@@ -117,7 +117,7 @@ def test_what_an_earlier_configuration_left_behind_is_one_note() -> None:
 
 def test_what_a_pod_asks_for_or_an_annotation_promises_is_no_leftover() -> None:
     waiting = pod({"hygon.com/dcunum": "1"})
-    findings = told(examine_node(node(resources=GONE), [waiting], NOW))
+    findings = told(examine_node(case(node(resources=GONE), [waiting])))
     assert ("error", "hygon.com/dcunum") in findings
     promised = node(resources=dict.fromkeys(RESOURCES, "0"))
-    assert ("error", "nvidia.com/gpu") in told(examine_node(promised, [], NOW))
+    assert ("error", "nvidia.com/gpu") in told(examine_node(case(promised, [])))

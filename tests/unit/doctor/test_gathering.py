@@ -5,7 +5,8 @@ from typing import Any, Self
 import anyio
 import pytest
 
-from hami_mock.doctor.gathering import Gathered, from_cluster, from_files, full_name_of, name_of
+from hami_mock.doctor.gathering import Gathered, from_cluster, from_files, name_of
+from hami_mock.doctor.pod_object import PodObject
 from hami_mock.errors import Away, NotThere, UsageError
 from tests.unit.builders import problems_of
 from tests.unit.doctor.patients import assigned, node, pod
@@ -35,7 +36,7 @@ class FakeCluster:
 
     async def pod(self, namespace: str, name: str) -> dict[str, Any]:
         for each in self.pods:
-            if full_name_of(each) == f"{namespace}/{name}":
+            if PodObject.read(each).full_name == f"{namespace}/{name}":
                 return each
         raise NotThere(f"can't get pods {namespace}/{name}")
 
@@ -55,7 +56,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def names(found: Gathered) -> tuple[list[str], list[str], list[str]]:
     nodes = [name_of(each) for each in found.nodes]
-    return nodes, [name_of(each) for each in found.pods], [name_of(each) for each in found.around]
+    return nodes, [each.name for each in found.pods], [each.name for each in found.around]
 
 
 def test_a_node_comes_with_its_pods_and_the_one_of_its_lock() -> None:
@@ -138,12 +139,3 @@ def test_names_that_are_in_no_file(tmp_path: Path) -> None:
     assert problem.startswith("there is no node 'n2' in ")
     (problem,) = problems_of(lambda: from_files(paths, None, "x/p1"))
     assert problem.startswith("--pod: there is no pod 'x/p1' in ")
-
-
-def test_a_pods_node_is_its_own_or_the_only_one() -> None:
-    one, other = node(), node()
-    other["metadata"]["name"] = "n2"
-    bound = pod(nodeName="n2")
-    assert Gathered([one, other]).node_of(bound) is other
-    assert Gathered([one]).node_of(pod()) is one
-    assert Gathered([one, other]).node_of(pod()) is None

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hami_mock.doctor.gathering import Objects, full_name_of, name_of, read
+from hami_mock.doctor.gathering import Objects, name_of, read
 from tests.unit.builders import problems_of
 from tests.unit.doctor.patients import node, pod
 
@@ -18,7 +18,7 @@ def test_json_yaml_and_standard_input_are_read(
     monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(pod(name="p2"))))
     found = read([str(tmp_path / "node.json"), str(tmp_path / "pod.yaml"), "-"])
     assert [name_of(each) for each in found.nodes] == ["n1"]
-    assert [full_name_of(each) for each in found.pods] == ["default/p1", "default/p2"]
+    assert [each.full_name for each in found.pods] == ["default/p1", "default/p2"]
 
 
 def test_lists_are_taken_apart() -> None:

@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import pytest
 
 from hami_mock.doctor import refusal
-from hami_mock.doctor.examine import Rest, examine_pod
+from hami_mock.doctor.examine import examine_pod
 from hami_mock.doctor.finding import Finding
-from tests.unit.doctor.patients import NOW, assigned, card, node, pod, pod_case, told
+from tests.unit.doctor.patients import assigned, card, case, node, pod, pod_case, told
 
 REFUSED = "0/1 nodes are available: 1 2/2 {}. preemption: 0/1 nodes are available."
 
@@ -77,7 +79,7 @@ def test_a_pod_that_may_be_for_many_nodes_gets_the_numbers_of_all() -> None:
     other = node(card("GPU-9", devmem=1000))
     other["metadata"]["name"] = "n2"
     waiting = pod(status=refused("CardInsufficientMemory"))
-    findings = examine_pod(waiting, None, NOW, rest=Rest(nodes=[node(), other]))
+    findings = examine_pod(replace(pod_case(waiting), elsewhere=[case(node()), case(other)]))
     (finding,) = (each for each in findings if each.where == "HAMi: CardInsufficientMemory")
     assert "n1: GPU-2 32768 of 32768 MiB left; n2: GPU-9 1000 of 1000 MiB left" in finding.what
 
