@@ -63,7 +63,7 @@ SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 
 def parser() -> Parser:
-    parser = Parser(
+    return Parser(
         "completion",
         usage="|".join(SCRIPTS),
         notes="The examples load the script into the current shell. To load it into every shell, "
@@ -73,9 +73,7 @@ def parser() -> Parser:
             "source <(hami-mock completion zsh)",
             "hami-mock completion fish | source",
         ),
-    )
-    parser.add_argument("shell", choices=SCRIPTS, help="the shell to complete in")
-    return parser
+    ).add("shell", "the shell to complete in", choices=SCRIPTS)
 
 
 def run(parsed: Parsed) -> None:

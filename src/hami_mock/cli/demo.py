@@ -27,7 +27,6 @@ from hami_mock.faults import scenario_reader
 from hami_mock.kit import logs
 from hami_mock.kit.signals import received
 from hami_mock.kit.terminal import WIDEST, Style, bar, is_fancy, paint, shorten, table, width, wrap
-from hami_mock.node.resources import Resource
 from hami_mock.node.sizing import Node
 from hami_mock.settings.options import BY_NAME
 from hami_mock.settings.settings import LONGEST_SOCKET_DIR, Settings, load
@@ -44,20 +43,15 @@ _INDENT = 24
 
 
 def parser() -> Parser:
-    parser = options_parser(
+    text = "keep running with a live table, to try `hami-mock ctl` on (implied by --scenario)"
+    return options_parser(
         "demo",
         examples=(
             "demo",
             "demo --keep --nvidia-cards 4",
             "demo --scenario drill.yaml --http-listen 127.0.0.1:9396",
         ),
-    )
-    parser.add_argument(
-        "--keep",
-        action="store_true",
-        help="keep running with a live table, to try `hami-mock ctl` on (implied by --scenario)",
-    )
-    return parser
+    ).add("--keep", text, action="store_true")
 
 
 def run(parsed: Parsed) -> None:
@@ -68,22 +62,12 @@ def pod_kinds(node: Node) -> dict[str, dict[str, int]]:
     """Return what a pod of each vendor wants: a slot, half a card's memory, 30 % of compute."""
     kinds: dict[str, dict[str, int]] = {}
     for resource in node.resources:
-        if amount := _request(resource):
+        per_card = min(resource.devices.counts.values())
+        # It asks for memory in MiB or in percent, not both.
+        wants = {Role.SLOTS: 1, Role.MEMORY: max(per_card // 2, 1), Role.CORES: min(30, per_card)}
+        if amount := wants.get(resource.offer.role):
             kinds.setdefault(resource.vendor.prefix, {})[resource.name] = amount
     return kinds
-
-
-def _request(resource: Resource) -> int:
-    per_card = min(resource.devices.counts.values())
-    match resource.offer.role:
-        case Role.SLOTS:
-            return 1
-        case Role.MEMORY:
-            return max(per_card // 2, 1)
-        case Role.CORES:
-            return min(30, per_card)
-        case Role.PERCENTAGE:
-            return 0  # a pod asks for memory in MiB or in percent, not both
 
 
 async def play(flags: Mapping[str, str], keep: bool) -> None:

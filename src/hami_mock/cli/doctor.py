@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 
 from hami_mock.cli.output import show
-from hami_mock.cli.parser import Parsed, Parser, add_output
+from hami_mock.cli.parser import Parsed, Parser
 from hami_mock.doctor import gathering, report
 from hami_mock.doctor.case import SCHEDULER, NodeCase, PodCase
 from hami_mock.doctor.examine import examine_node, examine_pod
@@ -41,34 +41,17 @@ def parser() -> Parser:
             "doctor -f node.json -f pods.json --device-config-file device-config.yaml -o json",
         ),
     )
-    add = parser.add_argument
-    add("node", nargs="?", metavar="NODE", help="name of the node [$NODE_NAME, then the host name]")
-    add(
-        "--pod",
-        metavar="NS/NAME",
-        help="examine this pod, and the node that it is on or could be placed on",
-    )
-    add(
-        "-f",
-        "--file",
-        action="append",
-        metavar="FILE",
-        help="read nodes and pods from this file, written by `kubectl get -o json`; - for standard "
-        "input; may be repeated",
-    )
-    add(
-        "--device-config-file",
-        metavar="FILE",
-        help="read resource names from HAMi's device-config.yaml",
-    )
-    add(
-        "--scheduler-name",
-        default=SCHEDULER,
-        metavar="NAME",
-        help=f"name of HAMi's scheduler [{SCHEDULER}]",
-    )
-    add_output(parser)
-    return parser
+    text = "name of the node [$NODE_NAME, then the host name]"
+    parser.add("node", text, nargs="?", metavar="NODE")
+    text = "examine this pod, and the node that it is on or could be placed on"
+    parser.add("--pod", text, metavar="NS/NAME")
+    text = "read nodes and pods from this file, written by `kubectl get -o json`; - for standard "
+    parser.add("-f --file", f"{text}input; may be repeated", action="append", metavar="FILE")
+    text = "read resource names from HAMi's device-config.yaml"
+    parser.add("--device-config-file", text, metavar="FILE")
+    text = f"name of HAMi's scheduler [{SCHEDULER}]"
+    parser.add("--scheduler-name", text, default=SCHEDULER, metavar="NAME")
+    return parser.add_output()
 
 
 def run(parsed: Parsed) -> int:

@@ -9,10 +9,11 @@ from hami_mock.settings.template import config_template
 
 
 def parser() -> Parser:
-    parser = Parser("init", examples=("init -o hami-mock.yaml", "init | less"))
-    parser.add_argument("-o", "--output", metavar="FILE", help="write to this file [stdout]")
-    parser.add_argument("--force", action="store_true", help="overwrite the file if it exists")
-    return parser
+    return (
+        Parser("init", examples=("init -o hami-mock.yaml", "init | less"))
+        .add("-o --output", "write to this file [stdout]", metavar="FILE")
+        .add("--force", "overwrite the file if it exists", action="store_true")
+    )
 
 
 def run(parsed: Parsed) -> None:

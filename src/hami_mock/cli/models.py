@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from hami_mock.cli.output import show
-from hami_mock.cli.parser import Parsed, Parser, add_output
+from hami_mock.cli.parser import Parsed, Parser
 from hami_mock.errors import UsageError
 from hami_mock.kit.similar import did_you_mean
 from hami_mock.kit.terminal import table, width
@@ -25,14 +25,8 @@ def parser() -> Parser:
         usage="[WORD …] [FLAGS]",
         examples=("models", "models nvidia", "models nvidia '*80gb*'", "models hopper -o json"),
     )
-    parser.add_argument(
-        "words",
-        nargs="*",
-        metavar="WORD",
-        help="show only models with this vendor, family, name or part of a name; may be a glob",
-    )
-    add_output(parser)
-    return parser
+    text = "show only models with this vendor, family, name or part of a name; may be a glob"
+    return parser.add("words", text, nargs="*", metavar="WORD").add_output()
 
 
 def run(parsed: Parsed) -> None:

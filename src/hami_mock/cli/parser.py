@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 from hami_mock.cli.commands import COMMANDS
 from hami_mock.cli.output import FORMATS, say
@@ -19,6 +19,15 @@ class BareParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{self.prog.removeprefix('hami-mock ')}: {message}")
+
+    def add(self, names: str, text: str, **how: Any) -> Self:
+        """Add a flag, by all of its names, or a word."""
+        self.add_argument(*names.split(), help=text, **how)
+        return self
+
+    def add_output(self) -> Self:
+        how = {"choices": FORMATS, "default": FORMATS[0], "metavar": "|".join(FORMATS)}
+        return self.add("-o --output", f"output format [{FORMATS[0]}]", **how)
 
 
 class Parser(BareParser):
@@ -47,7 +56,7 @@ class Parser(BareParser):
         self._positionals.title, self._optionals.title = "arguments", "flags"
         self.long_only: set[str] = set()
         """The groups that --help shows and -h doesn't."""
-        self.add_argument("-h", "--help", action=_Help, help="show this help and exit")
+        self.add("-h --help", "show this help and exit", action=_Help)
 
     def parse(self, arguments: Sequence[str]) -> Parsed:
         """Parse, and say of each flag that there is none what it may have been meant to be."""
@@ -58,15 +67,6 @@ class Parser(BareParser):
             flags = [word for word in unknown if word.startswith("-")]
             raise UsageError([self._unknown(word) for word in flags or unknown])
         return parsed
-
-    def brief_help(self) -> str:
-        """Return the help without the groups that few people look for."""
-        groups = self._action_groups
-        self._action_groups = [group for group in groups if group.title not in self.long_only]
-        try:
-            return self.format_help()
-        finally:
-            self._action_groups = groups
 
     def _unknown(self, argument: str) -> str:
         if not argument.startswith("-"):
@@ -90,17 +90,6 @@ def overview(
     formatter.add_text(_listed(examples))
     formatter.add_text(notes)
     return formatter.format_help()
-
-
-def add_output(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-o",
-        "--output",
-        choices=FORMATS,
-        default=FORMATS[0],
-        metavar="|".join(FORMATS),
-        help=f"output format [{FORMATS[0]}]",
-    )
 
 
 def reads(kind: Kind[Any]) -> dict[str, Any]:
@@ -134,7 +123,10 @@ class _Help(argparse.Action):
         self, parser: argparse.ArgumentParser, _: Parsed, __: Any, flag: str | None = None
     ) -> None:
         assert isinstance(parser, Parser)
-        say(parser.brief_help() if flag == "-h" else parser.format_help(), end="")
+        if flag == "-h":
+            groups = parser._action_groups
+            parser._action_groups = [each for each in groups if each.title not in parser.long_only]
+        say(parser.format_help(), end="")
         parser.exit()
 
 

@@ -8,7 +8,7 @@ import anyio
 
 from hami_mock.cli.flags import flag_values, options_parser
 from hami_mock.cli.output import show
-from hami_mock.cli.parser import Parsed, Parser, add_output
+from hami_mock.cli.parser import Parsed, Parser
 from hami_mock.errors import UsageError
 from hami_mock.kit import logs
 from hami_mock.kit.terminal import Style, paint, table, width, wrap
@@ -31,20 +31,11 @@ def parser() -> Parser:
             "plan --source hami -f node.json",
         ),
     )
-    parser.add_argument(
-        "--all-nodes",
-        action="store_true",
-        help="show what the nodes of each section of the file would get, and all others",
-    )
-    parser.add_argument(
-        "-f",
-        dest="file",
-        metavar="FILE",
-        help="read the node from this file, written by `kubectl get node -o json` or yaml; - for "
-        "standard input (implies --source hami) [ask the API server]",
-    )
-    add_output(parser)
-    return parser
+    text = "show what the nodes of each section of the file would get, and all others"
+    parser.add("--all-nodes", text, action="store_true")
+    text = "read the node from this file, written by `kubectl get node -o json` or yaml; - for "
+    text += "standard input (implies --source hami) [ask the API server]"
+    return parser.add("-f", text, dest="file", metavar="FILE").add_output()
 
 
 def run(parsed: Parsed) -> None:

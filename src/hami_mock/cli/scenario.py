@@ -10,7 +10,7 @@ import anyio
 
 from hami_mock.cli.flags import flag_values, options_parser
 from hami_mock.cli.output import show
-from hami_mock.cli.parser import Parsed, Parser, add_output, reads
+from hami_mock.cli.parser import Parsed, Parser, reads
 from hami_mock.faults import scenario_reader
 from hami_mock.faults.player import Player, describe
 from hami_mock.faults.scenario import Scenario
@@ -41,15 +41,10 @@ def parser() -> Parser:
             "scenario check drill.yaml --until 10m --seed 7 --nvidia-cards 8",
         ),
     )
-    parser.add_argument("check", choices=["check"], help="check the scenario")
-    parser.add_argument("file", metavar="FILE", help="the scenario's file")
-    parser.add_argument(
-        "--until",
-        **reads(time(0)),
-        help="show what happens up to this time, such as 10m [the end; 1h if it never ends]",
-    )
-    add_output(parser)
-    return parser
+    parser.add("check", "check the scenario", choices=["check"])
+    parser.add("file", "the scenario's file", metavar="FILE")
+    text = "show what happens up to this time, such as 10m [the end; 1h if it never ends]"
+    return parser.add("--until", text, **reads(time(0))).add_output()
 
 
 def run(parsed: Parsed) -> None:

@@ -11,13 +11,11 @@ SCHEMAS = {"config": config_schema, "scenario": scenario_schema}
 
 
 def parser() -> Parser:
-    parser = Parser(
+    return Parser(
         "schema",
         usage="|".join(SCHEMAS),
         examples=("schema config", "hami-mock schema scenario > scenario.schema.json"),
-    )
-    parser.add_argument("file", choices=SCHEMAS, help="the kind of file")
-    return parser
+    ).add("file", "the kind of file", choices=SCHEMAS)
 
 
 def run(parsed: Parsed) -> None:

@@ -19,8 +19,8 @@ from hami_mock.node.fault import FaultKind, On, Verb
 from hami_mock.node.fault_kinds import VERBS, XID
 from hami_mock.vendors import VENDORS
 
-Argument = tuple[tuple[str, ...], Mapping[str, Any]]
-"""A flag or a positional word, as argparse wants it."""
+Argument = tuple[str, str, Mapping[str, Any]]
+"""A flag or a word: its names, its help, and what else argparse wants to know."""
 
 _TARGETS = {
     On.CARDS: ("CARD", "cards: nvidia/0, a UUID, a glob of either, a vendor, or all"),
@@ -42,24 +42,22 @@ class CtlCommand:
     pick: Callable[[Any], Any] = lambda result: result
 
 
-def _argument(*names: str, **how: Any) -> Argument:
-    return names, how
+def _argument(names: str, text: str, **how: Any) -> Argument:
+    return names, text, how
+
+
+def _switch(names: str, text: str) -> Argument:
+    return _argument(names, text, action="store_true")
 
 
 def _verb_command(verb: Verb) -> CtlCommand:
     arguments = [
-        _argument(
-            parameter.name if parameter.is_required else f"--{parameter.name}",
-            **reads(parameter.kind),
-            help=parameter.help,
-        )
-        for parameter in verb.parameters
+        _argument(f"{'' if each.is_required else '--'}{each.name}", each.help, **reads(each.kind))
+        for each in verb.parameters
     ]
     arguments.append(_targets(verb))
     if isinstance(verb, FaultKind):
-        arguments.append(
-            _argument("--for", **reads(SPAN), help="end the fault after this time [never]")
-        )
+        arguments.append(_argument("--for", "end the fault after this time [never]", **reads(SPAN)))
     fields = ("targets", "for", *(parameter.name for parameter in verb.parameters))
 
     def request(parsed: Parsed) -> Request:
@@ -75,13 +73,14 @@ def _verb_command(verb: Verb) -> CtlCommand:
 
 def _targets(verb: Verb) -> Argument:
     metavar, words = _TARGETS[verb.on]
-    how: dict[str, Any] = {"nargs": "+", "help": words}
     if XID in verb.parameters:
-        how = {"nargs": "*", "help": f"{words} [with --xid: {' '.join(_WITH_XIDS)}]"}
+        words += f" [with --xid: {' '.join(_WITH_XIDS)}]"
+        return _argument("targets", words, metavar=metavar, nargs="*")
     # Who names a call already, and no target, means all.
-    elif verb.on is On.BOTH or any(parameter.is_required for parameter in verb.parameters):
-        how = {"nargs": "*", "default": [ALL], "help": f"{words} [{ALL}]"}
-    return _argument("targets", metavar=metavar, **how)
+    if verb.on is On.BOTH or any(parameter.is_required for parameter in verb.parameters):
+        words += f" [{ALL}]"
+        return _argument("targets", words, metavar=metavar, nargs="*", default=[ALL])
+    return _argument("targets", words, metavar=metavar, nargs="+")
 
 
 def _set_request(parsed: Parsed) -> Request:
@@ -154,13 +153,7 @@ _OWN = {
         "show the cards, their health, the resources, and which pods hold them",
         ("status", "status --watch", "status -o json"),
         lambda parsed: Request(WATCH if parsed.watch else "status"),
-        (
-            _argument(
-                *("-w", "--watch"),
-                action="store_true",
-                help="keep running, and update the screen after each change",
-            ),
-        ),
+        (_switch("-w --watch", "keep running, and update the screen after each change"),),
         screens.status,
     ),
     "set": CtlCommand(
@@ -168,14 +161,8 @@ _OWN = {
         ("set nvidia-cards=4 nvidia-model=T4", "set cards nvidia=4 mlu=0", "set --reset"),
         _set_request,
         (
-            _argument(
-                "values", metavar="OPTION=VALUE", nargs="*", help="any option of `hami-mock run`"
-            ),
-            _argument(
-                "--reset",
-                action="store_true",
-                help="first drop everything that was set with this command",
-            ),
+            _argument("values", "any option of `hami-mock run`", metavar="OPTION=VALUE", nargs="*"),
+            _switch("--reset", "first drop everything that was set with this command"),
         ),
     ),
     "reload": CtlCommand(
@@ -188,13 +175,13 @@ _OWN = {
         (
             _argument(
                 "file",
+                "the scenario, on the machine that ctl runs on; - for standard input",
                 metavar="FILE",
-                help="the scenario, on the machine that ctl runs on; - for standard input",
             ),
             _argument(
                 "--seed",
+                "seed of the scenario's random choices (default: the one in the file)",
                 **reads(SEED),
-                help="seed of the scenario's random choices (default: the one in the file)",
             ),
         ),
         screens.scenario,
@@ -217,16 +204,9 @@ _OWN = {
         ("events", "events -f --since 10:00", "events --since 2m -o json"),
         lambda parsed: Request(FOLLOW if parsed.follow else "events", parsed.since),
         (
+            _switch("-f --follow", "keep printing new events until Ctrl-C"),
             _argument(
-                *("-f", "--follow"),
-                action="store_true",
-                help="keep printing new events until Ctrl-C",
-            ),
-            _argument(
-                "--since",
-                **reads(_SINCE),
-                default={},
-                help=f"show only events since {_SINCE.allowed}",
+                "--since", f"show only events since {_SINCE.allowed}", default={}, **reads(_SINCE)
             ),
         ),
         screens.events,

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from hami_mock.cli.commands import COMMANDS
 from hami_mock.cli.ctl.commands import CtlCommand, all_commands
-from hami_mock.cli.parser import BareParser, Parsed, Parser, add_output, overview
+from hami_mock.cli.parser import BareParser, Parsed, Parser, overview
 from hami_mock.control.protocol import DEFAULT_SOCKET, FLAG, VARIABLE
 from hami_mock.errors import UsageError
 from hami_mock.kit.similar import did_you_mean
@@ -59,8 +59,8 @@ def command_parser(name: str, command: CtlCommand) -> Parser:
         usage=None,
         examples=[f"ctl {example}" for example in command.examples],
     )
-    for names, how in command.arguments:
-        parser.add_argument(*names, **how)
+    for names, text, how in command.arguments:
+        parser.add(names, text, **how)
     return _with_common(parser)
 
 
@@ -79,14 +79,9 @@ def help_of(commands: Mapping[str, CtlCommand]) -> str:
 
 
 def _with_common(parser: _P) -> _P:
-    parser.add_argument(
-        FLAG,
-        metavar="PATH",
-        default=os.environ.get(VARIABLE, DEFAULT_SOCKET),
-        help=f"the agent's control socket [{DEFAULT_SOCKET}]",
-    )
-    add_output(parser)
-    return parser
+    default = os.environ.get(VARIABLE, DEFAULT_SOCKET)
+    text = f"the agent's control socket [{DEFAULT_SOCKET}]"
+    return parser.add(FLAG, text, metavar="PATH", default=default).add_output()
 
 
 def _command_name(words: list[str], commands: Iterable[str]) -> str:
