@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -13,29 +14,19 @@ from tests.integration.terminals import PROGRAM
 # The tests may run where Ctrl-C is ignored, in the background of a shell.
 HEARING = ("env", "--default-signal=INT")
 SMALL = ("--nvidia-memory=64", "--ascend-cards=0", "--http-listen=")
-SIGINT = 1 << (signal.SIGINT - 1)
-
-
-def catches_sigint(pid: int) -> bool | None:
-    """Tell whether a process has a handler for Ctrl-C; None if there is no such process."""
-    try:
-        status = Path(f"/proc/{pid}/status").read_text()
-    except FileNotFoundError:
-        return None
-    (mask,) = (line.split()[1] for line in status.splitlines() if line.startswith("SigCgt"))
-    return bool(int(mask, 16) & SIGINT)
-
-
-def wait_for_our_code(process: "subprocess.Popen[bytes]") -> None:
-    """Wait until Python has started and we have taken its handler of Ctrl-C away.
-
-    In the few milliseconds before that no line of ours has run, so nothing can be promised.
-    """
-    for is_caught in (True, False):
-        deadline = time.monotonic() + 30
-        while catches_sigint(process.pid) is not is_caught:
-            assert process.poll() is None
-            assert time.monotonic() < deadline
+# Says when we have taken Python's own handler of Ctrl-C away. In the few milliseconds before that
+# no line of ours has run, so nothing can be promised.
+ANNOUNCED = """
+import os, signal
+take = signal.signal
+def announce(number, handler):
+    before = take(number, handler)
+    os.write(1, b".")
+    return before
+signal.signal = announce
+from hami_mock.__main__ import main
+raise SystemExit(main())
+"""
 
 
 @pytest.mark.parametrize("again", [None, 0.0, 0.02])
@@ -48,20 +39,21 @@ def test_ctrl_c_is_silent_and_leaves_nothing(
     temporary.mkdir()
     sockets.mkdir()
     process = subprocess.Popen(
-        [*HEARING, *PROGRAM, *command.split(), *SMALL],
-        stdout=subprocess.DEVNULL,
+        [*HEARING, sys.executable, "-c", ANNOUNCED, *command.split(), *SMALL],
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=os.environ
         | {"TMPDIR": str(temporary)}
         | ({"HAMI_MOCK_SOCKET_DIR": str(sockets)} if command == "run" else {}),
     )
-    wait_for_our_code(process)
+    assert process.stdout is not None
+    assert process.stdout.read(1) == b"."
     time.sleep(moment)
     process.send_signal(signal.SIGINT)
     if again is not None:
         time.sleep(again)
         process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=10)
+    _, errors = process.communicate(timeout=30)
     assert process.returncode in (0, 130, -signal.SIGINT)
     assert b"Traceback" not in errors
     assert b"Error" not in errors
