@@ -202,16 +202,14 @@ def _left(node: Node, kubelet: EmbeddedKubelet, short_of: str = "") -> Iterator[
     # Beside names, numbers and percentages, a narrow terminal has room for a short bar only.
     bars = 20 if _columns() >= WIDEST else 6
     rows = []
-    for resource in node.resources:
-        # One that has just been configured may not be there yet.
-        if resource.name in kubelet.devices:
-            devices = kubelet.devices[resource.name]
-            share = len(devices.held) / (devices.capacity or 1)
-            mark = paint("ran out", Style.YELLOW) if resource.name == short_of else ""
-            rows.append(
-                (resource.name, devices.allocatable, len(devices.held), len(devices.free),
-                 f"{bar(share, bars)} {share:4.0%}  {mark}".rstrip())
-            )  # fmt: skip
+    # One that has just been configured may not be there yet.
+    for name in (each.name for each in node.resources if each.name in kubelet.devices):
+        devices = kubelet.devices[name]
+        held, free = len(devices.held), len(devices.free)
+        share = held / (devices.capacity or 1)
+        mark = paint("ran out", Style.YELLOW) if name == short_of else ""
+        used = f"{bar(share, bars)} {share:4.0%}  {mark}".rstrip()
+        rows.append((name, devices.allocatable, held, free, used))
     yield from table(("RESOURCE", "ALLOCATABLE", "HELD", "LEFT", "IN USE"), rows, " rrr")
 
 

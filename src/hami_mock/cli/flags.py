@@ -41,8 +41,9 @@ def options_parser(command: str, *, usage: str = "[FLAGS]", examples: Iterable[s
             # An argument of its own, so that a message names the one that the user wrote.
             texts[alias] = f"the same as --{option.name}; the name that HAMi's mock uses"
         for name, text in texts.items():
-            how = {"metavar": option.kind.metavar, "dest": name}
-            groups[option.section].add_argument(f"--{name}", help=text, **how)
+            groups[option.section].add_argument(
+                f"--{name}", metavar=option.kind.metavar, dest=name, help=text
+            )
     parser.add_argument_group(
         _GO_TITLE,
         f"-{', -'.join((*GO_SWITCHES, *GO_VALUES))} are accepted, so that its manifests work; "

@@ -75,16 +75,13 @@ def _ask(container: Container, vendor: HamiVendor, count: int, about: str) -> st
 
 def _left(card: RegisteredDevice, used: Mapping[str, Sequence[int]], about: str) -> str:
     slots, memory, cores = used.get(card.id, (0, 0, 0))
-    match about:
-        case "memory":
-            return f"{card.memory - memory} of {card.memory} MiB left"
-        case "cores":
-            return f"{card.cores - cores} of {card.cores} cores left"
-        case "slots":
-            return f"{card.count - slots} of {card.count} slots left"
-        case "type":
-            return f"is a {card.type}" + (f" in mode {card.mode}" if card.mode else "")
-    return "is healthy" if card.healthy else "is unhealthy"
+    return {
+        "memory": f"{card.memory - memory} of {card.memory} MiB left",
+        "cores": f"{card.cores - cores} of {card.cores} cores left",
+        "slots": f"{card.count - slots} of {card.count} slots left",
+        "type": f"is a {card.type}" + (f" in mode {card.mode}" if card.mode else ""),
+        "id": "is healthy" if card.healthy else "is unhealthy",
+    }[about]
 
 
 def _used(node: NodeCase, vendor: HamiVendor, pod: PodObject) -> dict[str, tuple[int, int, int]]:

@@ -138,13 +138,13 @@ def test_a_pods_node_is_its_own_or_the_only_one(
     one, other = node(), node(resources={"nvidia.com/gpu": "0"})
     other["metadata"]["name"] = "n2"
     short = "error    nvidia.com/gpu\n         the pod asks for 1; node n2 has 0 allocatable"
-    for nodes, placed, is_short in (
-        ([one, other], {"nodeName": "n2"}, True),
-        ([one, other], {"nodeName": "n1"}, False),
-        ([other], {}, True),
-        ([one, other], {}, False),
+    for nodes, own, is_short in (
+        ([one, other], "n2", True),
+        ([one, other], "n1", False),
+        ([other], "", True),
+        ([one, other], "", False),
     ):
-        items = [*nodes, pod(**placed)]
+        items = [*nodes, pod(nodeName=own)]
         main(["-f", write(tmp_path, {"kind": "List", "items": items})])
         out = capsys.readouterr().out.partition("Pod default/p1")[2]
         assert (short in out) is is_short
