@@ -132,10 +132,10 @@ def agent_thread(folder: Path, **flags: str) -> Iterator[AgentThread]:
             future.cancel()
 
 
-def get(url: str) -> tuple[int, str]:
+def get(url: str, timeout: float = 10) -> tuple[int, str]:
     """Return status and body of a GET."""
     try:
-        with urllib.request.urlopen(url, timeout=10) as response:
+        with urllib.request.urlopen(url, timeout=timeout) as response:
             return response.status, response.read().decode()
     except urllib.error.HTTPError as error:
         with error:

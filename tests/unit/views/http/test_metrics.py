@@ -14,7 +14,7 @@ from hami_mock.sources.configured import configured_node
 from hami_mock.views.deviceplugin.counters import BUCKETS, Histogram
 from hami_mock.views.deviceplugin.lifecycle import Phase
 from hami_mock.views.http.metrics import CONTENT_TYPE, NodeCollector, render
-from hami_mock.views.http.server import Answer, _respond, serve_http
+from hami_mock.views.http.server import Answer, respond, serve_http
 from hami_mock.views.http.view import agent_routes, readiness
 from tests.unit.builders import NODE
 
@@ -185,11 +185,11 @@ def test_cards_faults_events_and_xids_are_metrics(socket_folder: Path) -> None:
     assert lost == 10
 
 
-def respond(request: str, folder: Path) -> tuple[str, dict[str, str], str]:
+def ask(request: str, folder: Path) -> tuple[str, dict[str, str], str]:
     """The status line, the headers and the body."""
     agent = make_agent(folder)
     routes = agent_routes(agent.state, agent.plugins, agent.configuration)
-    answer = _respond(f"{request}\r\nHost: x\r\n\r\n".encode("latin-1"), routes)
+    answer = respond(f"{request}\r\nHost: x\r\n\r\n".encode("latin-1"), routes)
     head, _, body = answer.decode().partition("\r\n\r\n")
     status, *lines = head.split("\r\n")
     return status, dict(line.split(": ", 1) for line in lines), body
@@ -215,7 +215,7 @@ def respond(request: str, folder: Path) -> tuple[str, dict[str, str], str]:
 def test_requests_are_answered(
     socket_folder: Path, request_line: str, status: str, kind: str
 ) -> None:
-    first, headers, body = respond(request_line, socket_folder)
+    first, headers, body = ask(request_line, socket_folder)
     assert first == f"HTTP/1.1 {status}"
     assert headers == {
         "Content-Type": kind,
@@ -227,15 +227,15 @@ def test_requests_are_answered(
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics", "/nothing"])
 def test_head_is_get_without_the_body(socket_folder: Path, path: str) -> None:
-    get = respond(f"GET {path} HTTP/1.1", socket_folder)
-    head = respond(f"HEAD {path} HTTP/1.1", socket_folder)
+    get = ask(f"GET {path} HTTP/1.1", socket_folder)
+    head = ask(f"HEAD {path} HTTP/1.1", socket_folder)
     assert head[2] == ""
     assert (head[0], head[1]["Content-Type"]) == (get[0], get[1]["Content-Type"])
     assert int(head[1]["Content-Length"]) > 0
 
 
 def test_an_unknown_path_is_told_the_known_ones(socket_folder: Path) -> None:
-    assert respond("GET /x HTTP/1.1", socket_folder)[2] == "try /healthz /readyz /metrics\n"
+    assert ask("GET /x HTTP/1.1", socket_folder)[2] == "try /healthz /readyz /metrics\n"
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:0", ":0", "localhost:0"])
