@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hami_mock import __version__
+from hami_mock.kit.text import cut
 from hami_mock.node.fault_kinds import fault_kinds
 from hami_mock.node.state import NodeState
 from hami_mock.sources.configuration import Configuration
@@ -66,7 +67,9 @@ class NodeCollector:
             metric = Metric(f"hami_mock_{name}", help_text, kind)
             sample = f"{metric.name}_total" if kind == "counter" else metric.name
             for values, value in rows:
-                metric.add_sample(sample, dict(zip(labels, values, strict=True)), value)
+                # A real plugin's cards are called as somebody else likes.
+                safe = map(cut, values)
+                metric.add_sample(sample, dict(zip(labels, safe, strict=True)), value)
             yield metric
         yield self._allocation_seconds()
 
@@ -109,7 +112,7 @@ class NodeCollector:
             histogram = plugin.counters.allocation_seconds
             counts = zip(map(str, BUCKETS), histogram.counts, strict=True)
             buckets = [*counts, ("+Inf", histogram.number)]
-            family.add_metric([plugin.resource.name], buckets, histogram.total)
+            family.add_metric([cut(plugin.resource.name)], buckets, histogram.total)
         return family
 
 

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from hami_mock import __version__
 from hami_mock.agent import Agent
 from hami_mock.errors import StartError
 from hami_mock.faults.actions import Action, perform
+from hami_mock.kit.text import cut
 from hami_mock.settings.settings import load
 from hami_mock.sources.configured import configured_node
 from hami_mock.views.deviceplugin.counters import BUCKETS, Histogram
@@ -253,3 +255,21 @@ def test_http_is_served_at_the_address_and_a_second_server_can_not_have_it(addre
     answer, error = anyio.run(scenario)
     assert answer.endswith("\r\n\r\nyes")
     assert error.startswith("--http-listen: can't listen on '127.0.0.1:")
+
+
+@pytest.mark.parametrize(
+    "text", ["\ud800", 'a"b\\c', "a\nhami_mock_info 7", "a\x00b", "é 卡", "x" * 100_000]
+)
+def test_whatever_text_a_card_has_the_metrics_can_be_read(socket_folder: Path, text: str) -> None:
+    agent = make_agent(socket_folder)
+    first, *others = agent.state.node.cards
+    strange = dataclasses.replace(first, uuid=text)
+    node = dataclasses.replace(agent.state.node, cards=(strange, *others))
+    agent.state.node = node
+    agent.state.xids[text, 79] = 3
+    found = samples(agent)
+    healthy = [labels for name, labels in found if name == "hami_mock_card_healthy"]
+    assert len(healthy) == len(agent.node.cards)
+    (shown,) = (dict(labels)["uuid"] for name, labels in found if name == "hami_mock_xids_total")
+    assert shown == (text if text.isprintable() and len(text) < 100 else cut(text))
+    assert of(found, "hami_mock_info", version=__version__) == 1
