@@ -12,6 +12,15 @@
 {{- .Values.serviceAccount.name | default (ternary (include "hami-mock.fullname" .) "default" .Values.serviceAccount.create) -}}
 {{- end -}}
 
+{{/* Whether the pod gets a token: where the agent asks the API server, unless the values say otherwise. */}}
+{{- define "hami-mock.mountToken" -}}
+{{- $asks := or (ne .Values.mode "plain") .Values.events .Values.fleet | not | not -}}
+{{- range .Values.vendors -}}
+{{- $asks = or $asks (eq (get . "memory-factor" | toString) "auto") -}}
+{{- end -}}
+{{- ternary $asks .Values.serviceAccount.mountToken (eq (toString .Values.serviceAccount.mountToken) "auto") -}}
+{{- end -}}
+
 {{- define "hami-mock.selectorLabels" -}}
 app.kubernetes.io/name: {{ .Chart.Name }}
 app.kubernetes.io/instance: {{ .Release.Name }}

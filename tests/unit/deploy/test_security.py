@@ -1,0 +1,123 @@
+"""What a deployment lets the agent do, and whom it lets near the agent."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.unit.deploy.kustomizations import COMPONENTS, OVERLAYS, patches, variables
+from tests.unit.deploy.program import ROOT
+
+MANIFESTS = ROOT / "manifests"
+FOLDERS = {"manifests": MANIFESTS} | {
+    f"{parent}/{name}": folder
+    for parent, folders in (("components", COMPONENTS), ("overlays", OVERLAYS))
+    for name, folder in folders.items()
+}
+
+
+def documents(file: Path) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all(file.read_text()))
+
+
+def of_kind(kind: str) -> dict[str, Any]:
+    every = [d for file in MANIFESTS.glob("k8s-*.yaml") for d in documents(file)]
+    (found,) = (document for document in every if document["kind"] == kind)
+    return found
+
+
+def base_pod() -> dict[str, Any]:
+    template: dict[str, Any] = of_kind("DaemonSet")["spec"]["template"]
+    return template
+
+
+def mounts_token(folder: Path) -> bool:
+    """Whether the pod of a kustomization, as its patches leave it, has a token."""
+    key = "automountServiceAccountToken"
+    told = [base_pod()["spec"][key]]
+    told += [patch["spec"]["template"]["spec"].get(key) for patch in patches(folder)]
+    return bool([each for each in told if each is not None][-1])
+
+
+def asks_the_api_server(told: dict[str, str]) -> bool:
+    return (
+        told.get("HAMI_MOCK_HAMI") == "on"
+        or told.get("HAMI_MOCK_SOURCE") == "hami"
+        or told.get("HAMI_MOCK_KUBERNETES_EVENTS") == "on"
+        or any(n.endswith("_MEMORY_FACTOR") and v == "auto" for n, v in told.items())
+        # A section of the file may say auto.
+        or "HAMI_MOCK_CONFIG" in told
+    )
+
+
+@pytest.mark.parametrize("folder", FOLDERS.values(), ids=FOLDERS)
+def test_a_pod_has_a_token_if_and_only_if_it_asks_the_api_server(folder: Path) -> None:
+    assert mounts_token(folder) == asks_the_api_server(variables(folder))
+
+
+def test_the_service_account_gives_no_token_to_who_does_not_ask_for_one() -> None:
+    assert of_kind("ServiceAccount")["automountServiceAccountToken"] is False
+
+
+def test_the_agent_is_root_and_nothing_more() -> None:
+    pod = base_pod()["spec"]
+    assert pod["securityContext"] == {"seccompProfile": {"type": "RuntimeDefault"}}
+    assert not {"hostNetwork", "hostPID", "hostIPC"} & set(pod)
+    (container,) = pod["containers"]
+    assert container["securityContext"] == {
+        "runAsUser": 0,
+        "privileged": False,
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    writable = {m["mountPath"] for m in container["volumeMounts"] if not m.get("readOnly")}
+    assert writable == {"/var/lib/kubelet/device-plugins", "/run/hami-mock"}
+
+
+@pytest.mark.parametrize("folder", FOLDERS.values(), ids=FOLDERS)
+def test_no_patch_takes_any_of_that_back(folder: Path) -> None:
+    for patch in patches(folder):
+        spec = patch["spec"]["template"]["spec"]
+        assert set(spec) <= {"automountServiceAccountToken", "containers", "volumes"}
+        for container in spec["containers"]:
+            assert set(container) <= {"name", "env", "volumeMounts"}
+            assert all(mount["readOnly"] for mount in container.get("volumeMounts", ()))
+        assert all(set(volume) == {"name", "configMap"} for volume in spec.get("volumes", ()))
+
+
+def test_the_network_policy_is_for_the_agent_and_its_port() -> None:
+    (policy,) = documents(ROOT / "examples" / "network-policy.yaml")
+    assert (policy["apiVersion"], policy["kind"]) == ("networking.k8s.io/v1", "NetworkPolicy")
+    assert policy["metadata"]["namespace"] == of_kind("DaemonSet")["metadata"]["namespace"]
+    spec = policy["spec"]
+    assert spec["podSelector"]["matchLabels"] == base_pod()["metadata"]["labels"]
+    # Nothing is said of what the agent may reach: some modes need the API server.
+    assert spec["policyTypes"] == ["Ingress"]
+    ((rule),) = spec["ingress"]
+    (container,) = base_pod()["spec"]["containers"]
+    (port,) = container["ports"]
+    assert rule["ports"] == [{"protocol": "TCP", "port": port["containerPort"]}]
+    (source,) = rule["from"]
+    assert source == {
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}
+    }
+
+
+def test_the_image_says_what_it_is() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    text = (ROOT / "Containerfile").read_text()
+    prefix = "org.opencontainers.image."
+    lines = [line.strip(" \\") for line in text.splitlines() if prefix in line]
+    told = dict(line.removeprefix("LABEL ").split("=", 1) for line in lines if "=" in line)
+    assert {key.strip().removeprefix(prefix): value.strip('"') for key, value in told.items()} == {
+        "title": project["name"],
+        "description": project["description"],
+        "version": project["version"],
+        "licenses": project["license"],
+        "base.name": "${BASE}",
+    }
