@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ CONFIG_MAP = "hami-mock-config"
 DAEMON_SETS = ("hami-mock", "hami-mock-device-plugin-daemonset")
 AGENT_PROGRAM = b"/opt/hami-mock/bin/"
 TIMEOUT_S = 90.0
+ASKS_THE_API_SERVER = re.compile(r"^--hami=on|^--source=hami|=auto$|KUBERNETES_EVENTS")
 
 ONLY_NVIDIA = ("--mlu-cards=0", "--iluvatar-cards=0", "--ascend-cards=0")
 
@@ -94,6 +96,8 @@ class Mock:
         container["args"] = ["run", *args]
         container["image"] = self.image
         container["env"] += [{"name": k, "value": v} for k, v in (env or {}).items()]
+        if any(ASKS_THE_API_SERVER.search(word) for word in (*args, *(env or ()))):
+            pod["automountServiceAccountToken"] = True
         if config is not None:
             documents.append(config_map(yaml.safe_dump(dict(config))))
             container["args"].append("--config=/etc/hami-mock/config.yaml")
