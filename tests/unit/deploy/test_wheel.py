@@ -1,0 +1,57 @@
+"""The wheel is a function of the source: whoever builds it gets the same bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+from tests.unit.deploy.program import ROOT
+
+SOURCES = [ROOT / name for name in ("pyproject.toml", "README.md", "LICENSE")] + sorted(
+    file for file in (ROOT / "src").rglob("*") if file.is_file() and "__pycache__" not in file.parts
+)
+
+
+def build(folder: Path, files: list[Path], *, umask: int, when: int) -> Path:
+    """Copy the sources, with that umask and time of change, and build the wheel from the copy."""
+    source, out = folder / "source", folder / "out"
+    before = os.umask(umask)
+    try:
+        for file in files:
+            copy = source / file.relative_to(ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(file.read_bytes())
+            os.utime(copy, (when, when))
+        subprocess.run(
+            [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(out)],
+            cwd=source,
+            check=True,
+            capture_output=True,
+            timeout=60,
+        )
+    finally:
+        os.umask(before)
+    (wheel,) = out.glob("*.whl")
+    return wheel
+
+
+def test_the_wheel_is_the_same_wherever_and_whenever_it_is_built(tmp_path: Path) -> None:
+    first = build(tmp_path / "a", SOURCES, umask=0o077, when=1_000_000_000)
+    second = build(tmp_path / "somewhere" / "else", SOURCES[::-1], umask=0o002, when=1_700_000_000)
+    assert first.name == second.name
+    digests = [hashlib.sha256(wheel.read_bytes()).hexdigest() for wheel in (first, second)]
+    assert digests[0] == digests[1]
+
+
+def test_the_wheel_has_every_source_file_and_the_licence(tmp_path: Path) -> None:
+    wheel = build(tmp_path, SOURCES, umask=0o022, when=1_700_000_000)
+    names = set(zipfile.ZipFile(wheel).namelist())
+    in_src = [file for file in SOURCES if file.is_relative_to(ROOT / "src")]
+    package = {str(file.relative_to(ROOT / "src")) for file in in_src}
+    assert package <= names
+    others = {name.split("/", 1)[1] for name in names - package}
+    assert others == {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"}
