@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PROTO_OUT := src/hami_mock/kubelet/_proto
 
-.PHONY: help setup demo test test-all e2e e2e-all e2e-prepare lint format bench picture binary proto references lock clean
+.PHONY: help setup demo test test-all e2e e2e-all e2e-prepare lint format bench picture binary proto references lock sbom clean
 
 help: ## show this list
 	@grep -hE '^[a-z][a-z0-9-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | \
@@ -86,6 +86,9 @@ references: $(READY) ## write docs/flags.md and schemas/ again from the options
 lock: ## choose the newest allowed versions anew and write requirements/*.txt
 	@test -x build/lock/bin/uv || { $(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet uv; }
 	@build/lock/bin/python tools/lock.py
+
+sbom: $(READY) ## write dist/*.cdx.json, what the image installs, and check the licences
+	@$(BIN)/python tools/sbom.py
 
 clean: ## remove all that the other targets made
 	@rm -rf .venv .venv-* build dist .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis
