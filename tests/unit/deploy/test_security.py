@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -121,3 +122,25 @@ def test_the_image_says_what_it_is() -> None:
         "licenses": project["license"],
         "base.name": "${BASE}",
     }
+
+
+def test_the_docs_list_every_verb_of_every_role_and_no_other() -> None:
+    page = (ROOT / "docs" / "security.md").read_text()
+    section = page.split("## Permissions")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (\w+) \| ([^|]+?) \| (\w+) \| .+ \|$", section, re.MULTILINE)
+    told = set(rows) - {("mode", "resource", "verb")}
+    files = {"plain": MANIFESTS / "k8s-mock-rbac.yaml"} | {
+        name: folder / "rbac.yaml"
+        for name, folder in COMPONENTS.items()
+        if (folder / "rbac.yaml").exists()
+    }
+    allowed = set()
+    for mode, file in files.items():
+        for role in documents(file):
+            space = role["metadata"].get("namespace")
+            for rule in role.get("rules", ()):
+                (resource,) = rule["resources"]
+                assert rule["apiGroups"] == [""]
+                where = f" in `{space}`" if space else ""
+                allowed |= {(mode, f"{resource}{where}", verb) for verb in rule["verbs"]}
+    assert told == allowed
