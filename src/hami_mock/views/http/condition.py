@@ -1,8 +1,7 @@
 """What goes wrong many times a second is told twice: when it begins, and when it is over."""
 
 import logging
-
-import anyio
+import time
 
 _QUIET_SECONDS = 60.0
 _log = logging.getLogger(__name__)
@@ -22,10 +21,10 @@ class Condition:
             trace = error if error and not isinstance(error, OSError) else None
             _log.warning("HTTP: %s%s", self._what, f": {error!r}" if error else "", exc_info=trace)
         self._times += 1
-        self._last = anyio.current_time()
+        self._last = time.monotonic()
 
     def look_whether_over(self) -> None:
         """Say that it is over, if it hasn't occurred for a minute."""
-        if self._times and anyio.current_time() - self._last >= _QUIET_SECONDS:
+        if self._times and time.monotonic() - self._last >= _QUIET_SECONDS:
             _log.info("HTTP: over: %s (%d times)", self._what, self._times)
             self._times = 0

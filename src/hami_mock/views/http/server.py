@@ -13,11 +13,8 @@ import resource
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
-
-import anyio
-from anyio.lowlevel import checkpoint
 
 from hami_mock.errors import StartError
 from hami_mock.views.http.condition import Condition
@@ -28,6 +25,8 @@ _LONGEST_HEAD = 8192
 _REQUEST_SECONDS = 5.0
 _ANSWER_SECONDS = 5.0
 _RETRY_SECONDS = 0.2
+_BACKLOG = 512
+"""Who is in the kernel's queue; who finds it full knocks again a second later."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +53,13 @@ async def serve_http(address: str, routes: Routes) -> AsyncIterator[str]:
     except (OSError, OverflowError) as error:
         raise StartError(f"--http-listen: can't listen on {address!r}: {error}") from error
     with listener:
-        bound = listener.getsockname()
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_Server(listener, routes).run)
+        server = _Server(listener, routes)
+        server.run()
+        try:
+            bound = listener.getsockname()
             yield f"{bound[0]}:{bound[1]}"
-            tasks.cancel_scope.cancel()
+        finally:
+            server.stop()
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -67,10 +68,12 @@ def _listen(host: str, port: int) -> socket.socket:
     asyncio would resolve the address in a thread, which takes longer than the rest of the start.
     """
     if not host and socket.has_dualstack_ipv6():
-        listener = socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
+        listener = socket.create_server(
+            ("", port), family=socket.AF_INET6, backlog=_BACKLOG, dualstack_ipv6=True
+        )
     else:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listener = socket.create_server((host, port), family=family)
+        listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
     listener.setblocking(False)
     # What a connection sends that isn't read yet, and an answer that nobody reads, are memory of
     # the kernel's, and the pod pays for it. Connections inherit both.
@@ -80,20 +83,31 @@ def _listen(host: str, port: int) -> socket.socket:
     return listener
 
 
+@dataclass(eq=False)
+class _Connection:
+    """A request as far as it has come, and then what is left of its answer."""
+
+    socket: socket.socket
+    head: bytes = b""
+    answer: memoryview | bytes = b""
+    """Empty until the whole request is there."""
+    deadline: asyncio.TimerHandle = field(init=False)
+
+
 class _Server:
     """Lets connections in, hears and answers them.
 
-    asyncio's own server accepts without bounds, and when files run out it logs a traceback for
-    each try and rests for a second.
+    asyncio's own server accepts without bounds; when files run out, it logs a traceback for each
+    try and rests for a second. And with a task for each connection it would take longer to throw
+    strangers out than they take to come in.
     """
 
     def __init__(self, listener: socket.socket, routes: Routes) -> None:
         self._listener = listener
         self._routes = routes
-        self._open: dict[socket.socket, anyio.CancelScope] = {}
+        self._loop = asyncio.get_running_loop()
+        self._open: dict[_Connection, None] = {}
         """Oldest first."""
-        self._heard: set[socket.socket] = set()
-        """Those that have asked, and are being answered."""
         self._crowd = Condition("too many connections: the oldest is closed for each new one")
         self._no_accept = Condition("can't accept a connection")
         self._no_answer = Condition("can't answer")
@@ -101,69 +115,64 @@ class _Server:
         files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         room = _MOST_CONNECTIONS if files == resource.RLIM_INFINITY else max(files // 4, 1)
         self._most = min(_MOST_CONNECTIONS, room)
+        self._retry: asyncio.TimerHandle | None = None
 
-    async def run(self) -> None:
+    def run(self) -> None:
+        self._loop.add_reader(self._listener, self._accept)
+
+    def stop(self) -> None:
+        self._loop.remove_reader(self._listener)
+        if self._retry:
+            self._retry.cancel()
+        for connection in list(self._open):
+            self._close(connection)
+
+    def _accept(self) -> None:
+        """Let one in. The loop hears who has asked before it comes here again."""
+        for condition in (self._crowd, self._no_accept, self._no_answer):
+            condition.look_whether_over()
         try:
-            async with anyio.create_task_group() as tasks:
-                while True:
-                    connection = await self._accept()
-                    self._open[connection] = anyio.CancelScope()
-                    tasks.start_soon(self._serve, connection)
-                    if len(self._open) > self._most:
-                        self._crowd.occurred()
-                        await self._close_oldest()
-                    # One a turn of the loop: who asks is heard before another hundred is let in.
-                    await checkpoint()
-        finally:
-            for connection in self._open:
-                connection.close()
-
-    async def _accept(self) -> socket.socket:
-        while True:
-            for condition in (self._crowd, self._no_accept, self._no_answer):
-                condition.look_whether_over()
-            try:
-                connection, _ = await asyncio.get_running_loop().sock_accept(self._listener)
-            except OSError as error:
-                # Linux says that files have run out before anybody knocks.
-                await anyio.wait_readable(self._listener)
-                self._no_accept.occurred(error)
-                if self._open:
-                    await self._close_oldest()
-                else:
-                    await anyio.sleep(_RETRY_SECONDS)
+            accepted, _ = self._listener.accept()
+        except BlockingIOError:
+            return  # It has gone away again.
+        except OSError as error:
+            self._no_accept.occurred(error)
+            if self._open:
+                self._close_oldest(list(self._open))
             else:
-                return connection
+                self._loop.remove_reader(self._listener)
+                self._retry = self._loop.call_later(_RETRY_SECONDS, self.run)
+            return
+        accepted.setblocking(False)
+        connection = _Connection(accepted)
+        self._open[connection] = None
+        self._give_time(connection, _REQUEST_SECONDS)
+        self._hear(connection)
+        if len(self._open) > self._most:
+            self._crowd.occurred()
+            # Not the newest: it may not have had the time to ask.
+            self._close_oldest(list(self._open)[:-1])
 
-    async def _close_oldest(self) -> None:
-        # Not the newest: it may not have had the time to ask.
-        older = list(self._open)[:-1] or list(self._open)
-        oldest = next((each for each in older if each not in self._heard), older[0])
-        self._open[oldest].cancel()
-        while oldest in self._open:
-            await checkpoint()
-
-    async def _serve(self, connection: socket.socket) -> None:
-        loop = asyncio.get_running_loop()
-        scope = self._open[connection]
+    def _hear(self, connection: _Connection) -> None:
         try:
-            with scope:
-                scope.deadline = anyio.current_time() + _REQUEST_SECONDS
-                head = b""
-                while not _is_whole(head) and len(head) < _LONGEST_HEAD:
-                    piece = await loop.sock_recv(connection, _LONGEST_HEAD - len(head))
-                    if not piece:
-                        return
-                    head += piece
-                self._heard.add(connection)
-                scope.deadline = anyio.current_time() + _ANSWER_SECONDS
-                await loop.sock_sendall(connection, self._respond(head))
+            piece = connection.socket.recv(_LONGEST_HEAD - len(connection.head))
+        except BlockingIOError:
+            self._loop.add_reader(connection.socket, self._hear, connection)
+            return
         except OSError:
-            pass  # The other side is gone: nobody is left to tell.
-        finally:
-            connection.close()
-            self._heard.discard(connection)
-            del self._open[connection]
+            piece = b""
+        if not piece:  # It is gone, in whatever way.
+            self._close(connection)
+            return
+        connection.head += piece
+        if _is_whole(connection.head) or len(connection.head) == _LONGEST_HEAD:
+            self._loop.remove_reader(connection.socket)
+            connection.answer = memoryview(self._respond(connection.head))
+            connection.deadline.cancel()
+            self._give_time(connection, _ANSWER_SECONDS)
+            self._tell(connection)
+        else:
+            self._loop.add_reader(connection.socket, self._hear, connection)
 
     def _respond(self, head: bytes) -> bytes:
         try:
@@ -172,6 +181,33 @@ class _Server:
             # Whatever it is, the next request may go well; a probe that fails says enough.
             self._no_answer.occurred(error)
             return _message(Answer(b"see the log\n", HTTPStatus.INTERNAL_SERVER_ERROR))
+
+    def _tell(self, connection: _Connection) -> None:
+        try:
+            sent = connection.socket.send(connection.answer)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            sent = len(connection.answer)  # Nobody is left to read it.
+        connection.answer = connection.answer[sent:]
+        if connection.answer:
+            self._loop.add_writer(connection.socket, self._tell, connection)
+        else:
+            self._close(connection)
+
+    def _give_time(self, connection: _Connection, seconds: float) -> None:
+        connection.deadline = self._loop.call_later(seconds, self._close, connection)
+
+    def _close_oldest(self, connections: list[_Connection]) -> None:
+        silent = (each for each in connections if not each.answer)
+        self._close(next(silent, connections[0]))
+
+    def _close(self, connection: _Connection) -> None:
+        del self._open[connection]
+        connection.deadline.cancel()
+        self._loop.remove_reader(connection.socket)
+        self._loop.remove_writer(connection.socket)
+        connection.socket.close()
 
 
 def respond(head: bytes, routes: Routes) -> bytes:

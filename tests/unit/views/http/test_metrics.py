@@ -1,5 +1,6 @@
 import dataclasses
 import json
+import re
 from pathlib import Path
 
 import anyio
@@ -273,3 +274,22 @@ def test_whatever_text_a_card_has_the_metrics_can_be_read(socket_folder: Path, t
     (shown,) = (dict(labels)["uuid"] for name, labels in found if name == "hami_mock_xids_total")
     assert shown == (text if text.isprintable() and len(text) < 100 else cut(text))
     assert of(found, "hami_mock_info", version=__version__) == 1
+
+
+def test_a_crowd_of_scrapes_gets_the_same_text_and_a_later_one_a_new_one(
+    socket_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1000.0
+    monkeypatch.setattr("hami_mock.views.http.view.time.monotonic", lambda: now)
+    agent = make_agent(socket_folder)
+    scrape = agent_routes(agent.state, agent.plugins, agent.configuration)["/metrics"]
+    lists = []
+    for number in range(25):
+        agent.plugins[0].counters.lists = number
+        found = re.search(rb'hami_mock_lists_total{resource="nvidia.com/gpu"} (\d+)', scrape().body)
+        assert found
+        lists.append(int(found[1]))
+        now += 0.01
+    assert lists == [*range(10), *[9] * 15]
+    now += 1
+    assert b'hami_mock_lists_total{resource="nvidia.com/gpu"} 24' in scrape().body
