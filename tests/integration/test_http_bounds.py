@@ -4,6 +4,7 @@ import resource
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from itertools import count, islice
 from pathlib import Path
 
 import pytest
@@ -47,8 +48,15 @@ class Target:
         assert get(f"{url}/readyz", timeout=5)[0] in (200, 503)
 
     @property
-    def files(self) -> int:
-        return len(list(Path(f"/proc/{self.pid}/fd").iterdir()))
+    def files(self) -> set[int]:
+        return {int(file.name) for file in Path(f"/proc/{self.pid}/fd").iterdir()}
+
+    def leave_files(self, number: int) -> None:
+        """Let it open so many files more, and then no other. The limit is on their numbers."""
+        free = (each for each in count() if each not in self.files)
+        most = next(islice(free, number, None))
+        _, hard = resource.prlimit(self.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(self.pid, resource.RLIMIT_NOFILE, (most, hard))
 
     @property
     def memory(self) -> int:
@@ -80,9 +88,9 @@ def test_a_crowd_that_says_nothing_takes_no_more_than_its_room(kubelet: GrpcioKu
         target = Target(agent)
         target.probe()
         kubelet.wait_for_lists(ALL)
-        before = target.files
+        before = len(target.files)
         crowd(stack, target)
-        assert target.files <= before + 110
+        assert len(target.files) <= before + 110
         log = target.rest_of_the_log()
     assert len([line for line in log if "too many connections" in line]) == 1
     assert len([line for line in log if "HTTP" in line]) == 1
@@ -116,9 +124,26 @@ def test_out_of_files_the_probes_are_answered_and_the_log_stays_short(
         target = Target(agent)
         target.probe()
         kubelet.wait_for_lists(ALL)
-        most = target.files + left
-        resource.prlimit(target.pid, resource.RLIMIT_NOFILE, (most, most))
+        target.leave_files(left)
         crowd(stack, target)
         log = target.rest_of_the_log()
     assert len([line for line in log if "Too many open files" in line]) == 1
     assert len([line for line in log if "HTTP" in line]) == 1
+
+
+def test_without_any_file_left_it_answers_as_soon_as_there_is_one(kubelet: GrpcioKubelet) -> None:
+    with agent_process(kubelet.folder, *FLAGS, http="127.0.0.1:0") as agent:
+        target = Target(agent)
+        target.probe()
+        kubelet.wait_for_lists(ALL)
+        before = resource.prlimit(target.pid, resource.RLIMIT_NOFILE)
+        target.leave_files(0)
+        with target.connect() as probe:
+            probe.sendall(b"GET /healthz HTTP/1.1\r\n\r\n")
+            agent.wait_for_log(
+                "HTTP: can't accept a connection: OSError(24, 'Too many open files')"
+            )
+            resource.prlimit(target.pid, resource.RLIMIT_NOFILE, before)
+            assert probe.recv(100).startswith(b"HTTP/1.1 200 OK")
+        log = target.rest_of_the_log()
+    assert [line for line in log if "HTTP" in line or "Errno" in line] == []
