@@ -15,7 +15,7 @@ from tests.integration.grpcio_kubelet import GrpcioKubelet
 
 FLAGS = (*ONLY_NVIDIA, "--nvidia-memory=16", "--log-level=debug")
 ALL = {name for name in DEFAULT_COUNTS if name.startswith("nvidia.com/")}
-STRANGERS = 1500
+STRANGERS = 1000
 
 
 @pytest.fixture(autouse=True)
