@@ -12,6 +12,7 @@ from anyio.abc import TaskStatus
 from hami_mock import __version__
 from hami_mock.faults.stage import Stage
 from hami_mock.kit.signals import received
+from hami_mock.kit.supervision import Supervisor
 from hami_mock.kubelet.limits import Version
 from hami_mock.kubelet.pod_resources import PodResources
 from hami_mock.node.advice import warnings
@@ -76,6 +77,7 @@ class Agent:
         self.reload = self.configuration.reload
         self.stage = Stage(self.state)
         self.stop_scenario = self.stage.stop
+        self.supervisor = Supervisor()
         self.views: list[View] = []
         self._kubernetes = kubernetes
         self._allocator: Allocator | None = None
@@ -86,8 +88,8 @@ class Agent:
         self._plugins = Plugins(self.state, self.directory, self._allocator)
         self.plugins = self._plugins.all
 
-    def _parts(self) -> Iterator[Part]:
-        """Yield sources and views in the order of their start.
+    def _parts(self) -> Iterator[tuple[str, Part]]:
+        """Yield sources and views with their names in the order of their start.
 
         Each is loaded when those before it run: registrations are on their way first, and what
         isn't needed costs nothing.
@@ -95,28 +97,29 @@ class Agent:
         settings, kubernetes = self.settings, self._kubernetes
         if settings.http_listen:
             writes = (lambda: kubernetes.writes) if kubernetes else None
-            routes = agent_routes(self.state, self.plugins, self.configuration, writes)
-            yield HttpView(settings.http_listen, routes)
-        yield self.inventory
-        yield self._plugins
-        yield self.directory
-        yield self.configuration
-        yield self.stage
+            shown = (self.state, self.plugins, self.configuration, writes)
+            routes = agent_routes(*shown, self.failures, self.supervisor.counts)
+            yield "http", HttpView(settings.http_listen, routes)
+        yield "inventory", self.inventory
+        yield "device plugins", self._plugins
+        yield "socket folder", self.directory
+        yield "configuration", self.configuration
+        yield "scenario", self.stage
         if settings.control_socket:
             from hami_mock.control.server import ControlServer
 
-            yield ControlServer(settings.control_socket, self)
-        yield self.holders
-        yield self.source
+            yield "control", ControlServer(settings.control_socket, self)
+        yield "holders", self.holders
+        yield "source", self.source
         if kubernetes is not None and settings.kubernetes_events:
             from hami_mock.views.node_events import NodeEvents
 
-            yield NodeEvents(kubernetes, self.state)
+            yield "node events", NodeEvents(kubernetes, self.state)
         if kubernetes is not None and self._allocator is not None:
             from hami_mock.views.hami.registrar import Registrar
 
-            yield self._allocator
-            yield Registrar(self.state, kubernetes, keep=settings.hami_keep_annotations)
+            yield "hami allocator", self._allocator
+            yield "hami", Registrar(self.state, kubernetes, keep=settings.hami_keep_annotations)
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Run until cancelled.
@@ -128,14 +131,18 @@ class Agent:
             for name in self.directory.remove_stale_sockets():
                 _log.info("removed a socket left behind by an earlier agent: %s", name)
             async with anyio.create_task_group() as tasks:
-                for part in self._parts():
-                    await tasks.start(part.run)
+                for name, part in self._parts():
+                    await tasks.start(self.supervisor.run, name, part.run)
                     if isinstance(part, View):
                         self.views.append(part)
                 task_status.started()
                 await anyio.sleep_forever()
         finally:
             self.directory.release()
+
+    def failures(self) -> dict[str, str]:
+        """Return the parts that don't work now, and why."""
+        return dict(self.supervisor.failures)
 
     @property
     def node(self) -> Node:
@@ -146,7 +153,7 @@ class Agent:
 
         await self.holders.refresh()
         return {
-            **status(self.state, self.plugins),
+            **status(self.state, self.plugins, self.failures()),
             "configuration": self.configuration.as_data(),
             "scenario": self.stage.status,
             "views": {view.name: view.status() for view in self.views},

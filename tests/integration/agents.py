@@ -7,6 +7,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,9 +84,14 @@ def agent_process(folder: Path, *flags: str, http: str = "") -> Iterator[AgentPr
 class AgentThread:
     """An agent in a thread of this process."""
 
-    def __init__(self, agent: Agent, portal: Any) -> None:
+    def __init__(self, agent: Agent, portal: Any, future: Future[Any]) -> None:
         self.agent = agent
         self._portal = portal
+        self._future = future
+
+    @property
+    def is_alive(self) -> bool:
+        return not self._future.done()
 
     def act(self, verb: str, *targets: str, **parameters: Any) -> tuple[Fault, ...]:
         """Do something to the node, and return the faults that it began."""
@@ -127,7 +133,7 @@ def agent_thread(folder: Path, **flags: str) -> Iterator[AgentThread]:
         agent = portal.call(Agent, settings, node, given)
         future, _ = portal.start_task(agent.run)
         try:
-            yield AgentThread(agent, portal)
+            yield AgentThread(agent, portal, future)
         finally:
             future.cancel()
 

@@ -1,7 +1,8 @@
 """The whole state as data, for `ctl status`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from types import MappingProxyType
 from typing import Any
 
 from hami_mock import __version__
@@ -11,13 +12,18 @@ from hami_mock.node.state import NodeState
 from hami_mock.views.deviceplugin.lifecycle import Phase, PluginLifecycle
 
 
-def status(state: NodeState, plugins: Sequence[PluginLifecycle]) -> dict[str, Any]:
+def status(
+    state: NodeState,
+    plugins: Sequence[PluginLifecycle],
+    failures: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, Any]:
     """Return node, resources and cards; who holds what only if that is known."""
     holdings = state.holdings()
     return {
         "node": state.node.name,
         "version": __version__,
-        "ready": all(plugin.phase is Phase.WATCHED for plugin in plugins),
+        "ready": not failures and all(plugin.phase is Phase.WATCHED for plugin in plugins),
+        "failures": dict(failures),
         "holders_known": state.holders.all is not None,
         "resources": [_resource(plugin, state) for plugin in plugins],
         "cards": [_card(card, state, holdings.get(card.uuid, ())) for card in state.node.cards],

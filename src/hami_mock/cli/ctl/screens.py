@@ -43,6 +43,8 @@ def status(result: Data) -> Iterator[str]:
     ready = paint("ready", Style.GREEN) if result["ready"] else paint("not ready", Style.YELLOW)
     name = paint(result["node"], Style.BOLD)
     yield f"Node {name}: hami-mock {result['version']}, {ready}"
+    for part, reason in result.get("failures", {}).items():
+        yield f"{paint(f'{part} failed', Style.RED, Style.BOLD)}, and is started again: {reason}"
     yield from _configuration(result["configuration"])
     if result["scenario"]:
         yield from (line[0].upper() + line[1:] for line in scenario(result["scenario"]))

@@ -3,15 +3,17 @@
 import logging
 import re
 import secrets
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 
 import anyio
 from anyio.abc import TaskStatus
 
-from hami_mock.errors import HamiMockError, Refused
+from hami_mock.errors import Refused
 from hami_mock.kit.concurrency import Backoff, first_of
 from hami_mock.kit.folder_watch import Identity, identity
+from hami_mock.kit.supervision import reason_of
 from hami_mock.kubelet._proto.v1beta1 import RegisterRequest
 from hami_mock.kubelet.rpc import call
 from hami_mock.node.fault import FaultKind
@@ -87,16 +89,28 @@ class PluginLifecycle:
 
     async def _keep_registered(self) -> None:
         while True:
-            if self._has(DOWN):
-                self._set(Phase.WAITING, "down on command")
-                await self._state.wait_until(lambda: not self._has(DOWN))
-            kubelet = await self._find_kubelet()
             try:
-                self._set(Phase.WAITING, await self._serve_and_register(kubelet))
-            except (HamiMockError, OSError) as error:
-                self._set(Phase.FAILED, str(error))
-                self.counters.registration_errors += 1
-                await self._pause(kubelet)
+                await self._try()
+            except Exception as error:
+                # Whatever it is, it is this resource's alone, and may be over at the next try.
+                self._fail(error)
+                await anyio.sleep(self._backoff.next())
+
+    async def _try(self) -> None:
+        if self._has(DOWN):
+            self._set(Phase.WAITING, "down on command")
+            await self._state.wait_until(lambda: not self._has(DOWN))
+        kubelet = await self._find_kubelet()
+        try:
+            self._set(Phase.WAITING, await self._serve_and_register(kubelet))
+        except Exception as error:
+            self._fail(error)
+            await self._pause(kubelet)
+
+    def _fail(self, error: Exception) -> None:
+        self._set(Phase.FAILED, reason_of(error))
+        self.counters.registration_errors += 1
+        _log.debug("%s: the try failed", self.resource.name, exc_info=error)
 
     async def _find_kubelet(self) -> Identity:
         socket = self._directory.kubelet_socket
@@ -139,7 +153,9 @@ class PluginLifecycle:
         # A fresh name each time: the kubelet may still hold a connection to the last one.
         with self._directory.own_socket(socket_name(self.resource.name)) as path:
             async with serve(service, path, service.end_streams):
-                await register(self._directory.kubelet_socket, path.name, self.resource.name)
+                await register(
+                    self._directory.kubelet_socket, path.name, self.resource.name, self._tell_quiet
+                )
                 self.counters.registrations += 1
                 self._set(Phase.REGISTERED, "the kubelet hasn't opened the list yet")
                 with anyio.move_on_after(_WATCH_SECONDS):
@@ -175,6 +191,9 @@ class PluginLifecycle:
             return "the kubelet restarted"
         return "the agent's socket disappeared" if identity(path) is None else _LIST_ENDED
 
+    def _tell_quiet(self, so_long: str) -> None:
+        self._set(Phase.WAITING, f"the kubelet hasn't answered the registration {so_long}")
+
     def _set(self, phase: Phase, reason: str) -> None:
         if (phase, reason) != (self.phase, self.reason):
             # Once per reason, not once per try: a kubelet may be away for days.
@@ -183,9 +202,14 @@ class PluginLifecycle:
         self.phase, self.reason = phase, reason
 
 
-async def register(kubelet_socket: Path, endpoint: str, resource_name: str) -> None:
+async def register(
+    kubelet_socket: Path,
+    endpoint: str,
+    resource_name: str,
+    tell: Callable[[str], None] = lambda _: None,
+) -> None:
     request = RegisterRequest(version=API_VERSION, endpoint=endpoint, resource_name=resource_name)
-    await call(kubelet_socket, "/v1beta1.Registration/Register", request, _REGISTER_SECONDS)
+    await call(kubelet_socket, "/v1beta1.Registration/Register", request, _REGISTER_SECONDS, tell)
 
 
 def socket_name(resource_name: str) -> str:

@@ -3,8 +3,8 @@
 prometheus_client is imported at the first scrape: an agent that nobody scrapes doesn't pay for it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hami_mock import __version__
@@ -41,6 +41,8 @@ _METRICS = {
         "1 if the newest configuration has an error and an older one is in use.",
     ),
     "api_writes": ("counter", "Writes to the API server."),
+    "part_failing": ("gauge", "1 if a part of the agent doesn't work now.", "part"),
+    "part_failures": ("counter", "How often a part of the agent failed.", "part"),
     "card_healthy": ("gauge", "1 if the kubelet may use the card.", *_CARD),
     "card_degraded": ("gauge", "1 if the card is degraded, healthy or not.", *_CARD),
     "events": ("counter", "Events by kind.", "kind"),
@@ -58,6 +60,9 @@ class NodeCollector:
     plugins: Sequence[PluginLifecycle]
     configuration: Configuration
     api_writes: Callable[[], int] | None = None
+    failures: Callable[[], Mapping[str, str]] = dict
+    """Part of the agent → why it doesn't work now."""
+    failure_counts: Mapping[str, int] = field(default_factory=dict)
 
     def collect(self) -> "Iterator[Metric]":
         from prometheus_client.metrics_core import Metric
@@ -75,6 +80,7 @@ class NodeCollector:
 
     def _rows(self) -> dict[str, _Rows]:
         state, plugins, writes = self.state, self.plugins, self.api_writes
+        counts, failing = self.failure_counts, self.failures()
         cards = [((c.name, c.uuid, c.model.name), state.health(c)) for c in state.node.cards]
         return {
             "info": [((__version__,), 1)],
@@ -82,6 +88,8 @@ class NodeCollector:
             "watched": [((p.resource.name,), p.phase is Phase.WATCHED) for p in plugins],
             "configuration_error": [((), bool(self.configuration.error))],
             **({"api_writes": [((), writes())]} if writes else {}),
+            "part_failing": [((part,), part in failing) for part in counts],
+            "part_failures": [((part,), count) for part, count in counts.items()],
             "card_healthy": [(labels, health.is_usable) for labels, health in cards],
             "card_degraded": [(labels, health.is_degraded) for labels, health in cards],
             "events": [((kind,), count) for kind, count in state.events.counts.items()],

@@ -4,8 +4,9 @@ import json
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Any
 
 import anyio
@@ -16,6 +17,8 @@ from hami_mock.sources.configuration import Configuration
 from hami_mock.views.deviceplugin.lifecycle import Phase, PluginLifecycle
 from hami_mock.views.http.metrics import CONTENT_TYPE, NodeCollector, render
 from hami_mock.views.http.server import Answer, Routes, serve_http
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 _log = logging.getLogger(__name__)
 
@@ -46,12 +49,14 @@ def agent_routes(
     plugins: Sequence[PluginLifecycle],
     configuration: Configuration,
     api_writes: Callable[[], int] | None = None,
+    failures: Callable[[], Mapping[str, str]] = dict,
+    failure_counts: Mapping[str, int] = _NOTHING,
 ) -> Routes:
-    collector = NodeCollector(state, plugins, configuration, api_writes)
+    told = (state, plugins, configuration, api_writes, failures, failure_counts)
     return {
         "/healthz": lambda: Answer(b"ok\n"),
-        "/readyz": lambda: readiness(plugins, configuration),
-        "/metrics": _Scrapes(collector).answer,
+        "/readyz": lambda: readiness(plugins, configuration, failures()),
+        "/metrics": _Scrapes(NodeCollector(*told)).answer,
     }
 
 
@@ -74,14 +79,26 @@ class _Scrapes:
         return Answer(self._text, content_type=CONTENT_TYPE)
 
 
-def readiness(plugins: Sequence[PluginLifecycle], configuration: Configuration) -> Answer:
-    """Return 200 if the kubelet watches every resource, else 503; the body says what is missing.
+def readiness(
+    plugins: Sequence[PluginLifecycle],
+    configuration: Configuration,
+    failures: Mapping[str, str] = _NOTHING,
+) -> Answer:
+    """Return 200 if the kubelet watches every resource and no part of the agent fails, else 503.
+
+    The body says what is missing.
 
     A new configuration with an error doesn't count: the old one still serves. The body has it. What
     a companion lacks does: there is nothing old that it could go on with.
     """
-    ready = not configuration.missing and all(p.phase is Phase.WATCHED for p in plugins)
+    watched = all(plugin.phase is Phase.WATCHED for plugin in plugins)
+    ready = watched and not configuration.missing and not failures
     resources = {p.resource.name: {"phase": p.phase, "reason": p.reason} for p in plugins}
-    told = {"ready": ready, "resources": resources, "configuration": configuration.as_data()}
+    told = {
+        "ready": ready,
+        "resources": resources,
+        "configuration": configuration.as_data(),
+        "failures": dict(failures),
+    }
     status = HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE
     return Answer(f"{json.dumps(told, indent=2)}\n".encode(), status, "application/json")
