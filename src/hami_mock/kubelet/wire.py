@@ -58,7 +58,20 @@ def allocate_request(containers: Iterable[Iterable[str]]) -> bytes:
 
 
 def read_allocate_request(payload: bytes) -> list[list[str]]:
-    return [_read_ids(container) for container in _values(payload, 1)]
+    return [read_ids(container) for container in _values(payload, 1)]
+
+
+def read_preference_request(payload: bytes) -> Iterator[tuple[list[str], list[str], int]]:
+    """Yield available IDs, those to include and how many of each container's request."""
+    for container in _values(payload, 1):
+        numbers: dict[int, int] = {}
+        texts: dict[int, list[str]] = {1: [], 2: []}
+        for field, value in _fields(container, numbers):
+            if field in texts:
+                texts[field].append(value.decode())
+        size = numbers.get(3, 0)
+        # A negative number has all of its upper bits set.
+        yield texts[1], texts[2], size if size < 1 << 63 else size - (1 << 64)
 
 
 def pod_resources(pods: Mapping[str, Mapping[str, Iterable[str]]]) -> bytes:
@@ -114,7 +127,7 @@ def _only_id(record: bytes, head: bytes) -> str | None:
     return record[start:stop].decode() if is_topology or len(record) == stop else None
 
 
-def _read_ids(container: bytes) -> list[str]:
+def read_ids(container: bytes) -> list[str]:
     if _is_evenly_spaced(container):
         # A pod may hold 80,000 units: IDs of one length are cut out at even distances.
         text, step = container.decode("ascii"), 2 + container[1]
@@ -158,8 +171,9 @@ def _text(data: bytes, field: int) -> str:
     return last.decode()
 
 
-def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield number and value of each length-delimited field; pass over the others."""
+def _fields(data: bytes, numbers: dict[int, int] | None = None) -> Iterator[tuple[int, bytes]]:
+    """Yield number and value of each length-delimited field; note varints in `numbers`."""
+    numbers = {} if numbers is None else numbers
     position, end = 0, len(data)
     while position < end:
         key = data[position]
@@ -178,7 +192,8 @@ def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
             yield key >> 3, data[position:stop]
             position = stop
         elif kind == _VARINT:
-            _, position = _read_varint(data, position)
+            number, position = _read_varint(data, position)
+            numbers[key >> 3] = number
         elif kind in (_FIXED32, _FIXED64):
             position += 4 if kind == _FIXED32 else 8
         else:

@@ -149,6 +149,24 @@ def test_google_reads_the_allocate_request_that_was_written(
     assert [list(container.device_ids) for container in request.container_requests] == containers
 
 
+@given(
+    available=st.lists(device_ids, max_size=6),
+    included=st.lists(device_ids, max_size=3),
+    size=st.integers(-(2**31), 2**31 - 1),
+    extra=st.sampled_from([b"", b"\x4a\x01\xff", b"\x48\x01"]),
+)
+def test_preference_requests_that_google_wrote_are_read(
+    google_messages: ModuleType, available: list[str], included: list[str], size: int, extra: bytes
+) -> None:
+    container = google_messages.ContainerPreferredAllocationRequest(
+        available_device_ids=available, must_include_device_ids=included, allocation_size=size
+    )
+    container.MergeFromString(extra)
+    request = google_messages.PreferredAllocationRequest(container_requests=[container] * 2)
+    read = list(wire.read_preference_request(request.SerializeToString()))
+    assert read == [(available, included, size)] * 2
+
+
 def test_our_own_devices_are_read_back() -> None:
     payload = wire.device("a", wire.HEALTHY, 3) + wire.device("b", wire.UNHEALTHY)
     assert list(wire.read_devices(payload)) == [("a", "Healthy"), ("b", "Unhealthy")]

@@ -104,14 +104,17 @@ steps = st.one_of(
 class FakeStream:
     """The kubelet's end of ListAndWatch."""
 
+    _send_initial_metadata_done = True
+
     def __init__(self) -> None:
         self.lists: list[bytes] = []
+        self._stream = self
 
     async def recv_message(self) -> None:
         return
 
-    async def send_message(self, message: bytes) -> None:
-        self.lists.append(message)
+    async def send_data(self, frame: bytes) -> None:
+        self.lists.append(frame[5:])
 
 
 @dataclass

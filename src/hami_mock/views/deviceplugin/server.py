@@ -6,36 +6,67 @@ hang until the process ends. When grpclib has mended that, tests/integration/tes
 
 import asyncio
 import socket
+import struct
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
-from grpclib.protocol import H2Protocol
-from grpclib.server import Server
+from grpclib.protocol import H2Protocol, Stream
+from grpclib.server import Handler, Server
+from h2.errors import ErrorCodes
 
 from hami_mock.kit.broadcast import Broadcast
-from hami_mock.kubelet.rpc import Codec
+from hami_mock.kubelet.rpc import Codec, SafeProtocol, bound
 
 if TYPE_CHECKING:
     from grpclib._typing import IServable
+    from grpclib.server import Stream as CallStream
 
 _GRACE_SECONDS = 0.5
 """What a call in flight gets to end by itself when the server stops."""
 
+# The kubelet has one connection, one list and a call or two; its largest request, the preference
+# among a quarter of a million IDs, is smaller than 4 MiB.
+_LONGEST_REQUEST = 16 * 1024 * 1024
+_MOST_CONNECTIONS = 16
+_MOST_CALLS = 64
+_MOST_RESETS = 200
+"""How many more of its streams a client may reset than end well."""
 
-class _Connection(H2Protocol):
+
+class SharedMessage:
+    """A message that many streams may send at a time, ready in its frame.
+
+    grpclib would make a copy for each of them, and keep it while a reader is slow: of a full list,
+    that is 4 MiB.
+    """
+
+    def __init__(self, key: object, payload: bytes) -> None:
+        self.key = key
+        self.size = len(payload)
+        self._frame = struct.pack(">?I", False, self.size) + payload
+
+    async def send(self, stream: "CallStream[Any, bytes]") -> None:
+        if not stream._send_initial_metadata_done:
+            await stream.send_initial_metadata()
+        await stream._stream.send_data(self._frame)
+
+
+class _Connection(SafeProtocol):
     """A connection that its server knows from before it is made until it is lost."""
 
     server: "_StoppableServer"
+    handler: "_Calls"
     own_transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self.own_transport = transport
+        self.handler.cut_off = transport.abort
         super().connection_made(transport)
-        if self.server.stopping:
+        if self.server.stopping or self.server.is_crowded:
             transport.abort()
 
     def connection_lost(self, exc: BaseException | None) -> None:
@@ -43,8 +74,54 @@ class _Connection(H2Protocol):
         super().connection_lost(exc)
 
 
+class _Calls(Handler):
+    """The calls of one connection.
+
+    grpclib releases a stream at the end of its task. A task that is cancelled before it ran has no
+    end, so each stream that a client resets at once would stay in memory: it is released here.
+    """
+
+    server: "_StoppableServer"
+    cut_off: Callable[[], None]
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._open: dict[Stream, Callable[[], None]] = {}
+        self._resets = 0
+
+    def accept(self, stream: Stream, headers: Any, release_stream: Callable[[], Any]) -> None:
+        def end() -> None:
+            if self._release(stream):
+                self._resets = max(0, self._resets - 1)
+
+        self._open[stream] = release_stream
+        if self.server.is_busy or not {":method", ":path"} <= dict(headers).keys():
+            stream.reset_nowait(ErrorCodes.REFUSED_STREAM)
+            self._release(stream)
+            return
+        bound(stream, _LONGEST_REQUEST, is_request=True)
+        super().accept(stream, headers, end)
+
+    def cancel(self, stream: Stream) -> None:
+        super().cancel(stream)
+        self._release(stream)
+        self._resets += 1
+        if self._resets > _MOST_RESETS:
+            self.cut_off()
+
+    def _release(self, stream: Stream) -> bool:
+        release = self._open.pop(stream, None)
+        if release is not None:
+            release()
+        return release is not None
+
+    @property
+    def count(self) -> int:
+        return len(self._open)
+
+
 class _StoppableServer(Server):
-    """A Server that knows its connections and its calls in flight."""
+    """A Server that knows its connections and its calls in flight, and bounds both."""
 
     def __init__(self, handler: "IServable") -> None:
         super().__init__([handler], codec=Codec())
@@ -53,14 +130,24 @@ class _StoppableServer(Server):
         self._lost = Broadcast()
 
     def _protocol_factory(self) -> H2Protocol:
-        plain = super()._protocol_factory()
-        connection = _Connection(plain.handler, plain.config, plain.h2_config)
-        connection.server = self
+        handler = _Calls(self._mapping, self._codec, self._status_details_codec, self.__dispatch__)
+        connection = _Connection(handler, self._config, self._h2_config)
+        handler.server = connection.server = self
         self._connections.add(connection)
+        self._handlers.add(handler)
         return connection
+
+    @property
+    def is_crowded(self) -> bool:
+        return len(self._connections) > _MOST_CONNECTIONS
+
+    @property
+    def is_busy(self) -> bool:
+        return sum(connection.handler.count for connection in self._connections) > _MOST_CALLS
 
     def forget(self, connection: _Connection) -> None:
         self._connections.discard(connection)
+        self._handlers.discard(connection.handler)
         self._lost.send()
 
     async def calls_done(self, timeout: float) -> None:

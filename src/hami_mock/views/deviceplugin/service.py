@@ -1,6 +1,8 @@
 """The five calls that the kubelet makes to a device plugin."""
 
+from collections.abc import Callable, Set
 from typing import TYPE_CHECKING
+from weakref import ref
 
 import anyio
 from grpclib.const import Cardinality, Handler, Status
@@ -19,6 +21,7 @@ from hami_mock.views.deviceplugin.allocation import (
 )
 from hami_mock.views.deviceplugin.counters import ResourceCounters
 from hami_mock.views.deviceplugin.preference import prefer
+from hami_mock.views.deviceplugin.server import SharedMessage
 
 if TYPE_CHECKING:
     from grpclib.server import Stream
@@ -41,6 +44,7 @@ class DevicePluginService(api.DevicePluginBase):
         self._counters = counters
         self._assigner = assigner
         self._streams = 0
+        self._newest: Callable[[], SharedMessage | None] = lambda: None
         self._ending = anyio.Event()
         self.end_streams = self._ending.set
         self.watched = anyio.Event()
@@ -123,14 +127,24 @@ class DevicePluginService(api.DevicePluginBase):
                 shown = (resource.devices.key, unhealthy, lost)
                 # A resource that is gone has nothing more to say: its plugin is about to end.
                 if shown != sent and self._state.offers(self._at_first):
-                    payload = resource.encode_list(unhealthy, lost)
-                    await stream.send_message(payload)
+                    message = self._encoded(shown, resource, unhealthy, lost)
+                    await message.send(stream)
                     sent = shown
                     self._counters.lists += 1
-                    self._counters.list_bytes += len(payload)
+                    self._counters.list_bytes += message.size
                     self.watched.set()
                 await first_of(change.wait, self._ending.wait)
         finally:
             self._streams -= 1
             if not self._streams:
                 self.abandoned.set()
+
+    def _encoded(
+        self, shown: object, resource: Resource, unhealthy: Set[str], lost: Set[str]
+    ) -> SharedMessage:
+        """Return the list; one for all streams that send it now."""
+        message = self._newest()
+        if message is None or message.key != shown:
+            message = SharedMessage(shown, resource.encode_list(unhealthy, lost))
+            self._newest = ref(message)
+        return message
