@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -138,6 +140,28 @@ def test_a_signal_with_nothing_new_changes_nothing(kubelet: GrpcioKubelet, file:
         )
         assert len(kubelet.registrations) == len(ALL)
         assert agent.stop() == 0
+
+
+def test_a_signal_during_the_start_harms_nobody(kubelet: GrpcioKubelet) -> None:
+    program = (
+        "import os, signal, sys\n"
+        "from hami_mock.cli import run\n"
+        "load = run.load\n"
+        "def load_and_hear(flags):\n"
+        "    os.kill(os.getpid(), signal.SIGHUP)\n"
+        "    return load(flags)\n"
+        "run.load = load_and_hear\n"
+        "sys.exit(run.main(sys.argv[1:]))\n"
+    )
+    flags = [f"--socket-dir={kubelet.folder}", "--http-listen=", "--nvidia-memory=50"]
+    agent = subprocess.Popen([sys.executable, "-c", program, *flags], stderr=subprocess.DEVNULL)
+    try:
+        kubelet.wait_for_lists(NVIDIA)
+        agent.send_signal(signal.SIGTERM)
+        assert agent.wait(timeout=10) == 0
+    finally:
+        agent.kill()
+        agent.wait()
 
 
 def test_a_signal_reads_what_no_watch_can_see(

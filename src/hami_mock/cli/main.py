@@ -1,5 +1,6 @@
 """The command line: find the command, run it, and turn errors into lines and exit codes."""
 
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -72,6 +73,9 @@ def _run(command: str, arguments: list[str]) -> int:
     if command not in COMMANDS:
         hint = did_you_mean(command, COMMANDS) or f": use one of {', '.join(COMMANDS)}"
         raise UsageError(f"{command!r} is not a command{hint}")
+    if command == "run":
+        # A reload that is asked for too early: what is read at the start is the newest anyway.
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
     if command != "ctl":
         # What ctl takes are words for cards and resources: they are left as they are.
         from hami_mock.cli.flags import normalise
