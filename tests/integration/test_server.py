@@ -1,7 +1,9 @@
 """The wrapper around grpclib's server, and the quirk that it is there for."""
 
 import gc
+import os
 import socket
+import stat
 from pathlib import Path
 
 import anyio
@@ -126,5 +128,34 @@ async def test_a_connection_that_comes_in_while_the_server_stops_is_closed_too(
         for _ in range(turns):
             await anyio.lowlevel.checkpoint()
     gc.collect()
+    with connection:
+        assert await is_closed_by_peer(connection)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("mask", [0o000, 0o022, 0o777])
+async def test_a_socket_is_the_owners_alone_whatever_the_umask(
+    socket_folder: Path, mask: int
+) -> None:
+    path = socket_folder / "ours.sock"
+    service = make_service()
+    before = os.umask(mask)
+    try:
+        async with serve(service, path, service.end_streams):
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    finally:
+        os.umask(before)
+
+
+@pytest.mark.anyio
+async def test_what_took_the_place_of_a_socket_is_not_removed(socket_folder: Path) -> None:
+    path = socket_folder / "ours.sock"
+    service = make_service()
+    async with serve(service, path, service.end_streams):
+        connection = connect(path)
+        await anyio.wait_readable(connection)
+        path.unlink()
+        path.mkdir()
+    assert path.is_dir()
     with connection:
         assert await is_closed_by_peer(connection)

@@ -11,6 +11,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
+from hami_mock.kubelet import wire
 from hami_mock.kubelet.rpc import call
 from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import load
@@ -224,3 +225,20 @@ async def test_calls_that_end_well_make_up_for_resets(socket_folder: Path) -> No
 
     async with serving(path):
         assert await in_thread(live_long) == {OK}
+
+
+@pytest.mark.anyio
+async def test_an_error_is_short_however_long_the_id(socket_folder: Path) -> None:
+    """grpclib takes quadratic time to encode its text."""
+    path = socket_folder / "ours.sock"
+
+    def ask() -> tuple[str, str]:
+        with RawClient(path) as client:
+            request = wire.allocate_request([["\u00e9" * 5_000]])
+            return client.answer(client.open(ALLOCATE, framed(request)))
+
+    async with serving(path):
+        status, message = await in_thread(ask)
+    assert status == INVALID_ARGUMENT
+    assert "there is no device" in message
+    assert len(message) < 3000

@@ -1,6 +1,9 @@
 """The folder of sockets: the kubelet's and ours."""
 
+import errno
+import logging
 import socket
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +14,8 @@ from hami_mock.kit.folder_watch import FolderWatch
 
 KUBELET_SOCKET = "kubelet.sock"
 OWN_SOCKETS = "hami-mock-*.sock"
+
+_log = logging.getLogger(__name__)
 
 
 class SocketDirectory(FolderWatch):
@@ -59,12 +64,18 @@ class SocketDirectory(FolderWatch):
     def remove_stale_sockets(self) -> list[str]:
         """Remove the sockets that an agent left behind when it was killed; return their names.
 
-        A socket that somebody listens on belongs to another agent that lives, and stays.
+        A socket that somebody listens on belongs to another agent that lives, and stays; so does
+        whatever is no socket.
         """
-        stale = [path for path in sorted(self.path.glob(OWN_SOCKETS)) if not _is_listening(path)]
-        for path in stale:
-            path.unlink(missing_ok=True)
-        return [path.name for path in stale]
+        removed = []
+        for path in sorted(self.path.glob(OWN_SOCKETS)):
+            try:
+                if not _is_listening(path):
+                    path.unlink(missing_ok=True)
+                    removed.append(path.name)
+            except OSError as error:
+                _log.warning("%s is left alone: %s", path, error.strerror or error)
+        return removed
 
     @contextmanager
     def own_socket(self, name: str) -> Iterator[Path]:
@@ -85,11 +96,25 @@ class SocketDirectory(FolderWatch):
             # Once for all who ask after the same change.
             others = (p for p in self.path.glob(OWN_SOCKETS) if p.name not in self._own)
             self._looked = now
-            self._stranger = next((path.name for path in others if _is_listening(path)), None)
+            self._stranger = next((path.name for path in others if _serves(path)), None)
         return self._stranger
 
 
+def _serves(path: Path) -> bool:
+    try:
+        return _is_listening(path)
+    except OSError:
+        # It is no socket, or can't be reached.
+        return False
+
+
 def _is_listening(path: Path) -> bool:
+    """Tell whether somebody listens on a socket. Raises OSError if it is none, or a link to one."""
+    try:
+        if not stat.S_ISSOCK(path.lstat().st_mode):
+            raise OSError(errno.ENOTSOCK, "it is no socket")
+    except FileNotFoundError:
+        return False
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.setblocking(False)
         try:

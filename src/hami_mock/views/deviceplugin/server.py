@@ -5,10 +5,11 @@ hang until the process ends. When grpclib has mended that, tests/integration/tes
 """
 
 import asyncio
+import os
 import socket
 import struct
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -173,6 +174,9 @@ async def serve(
     server = _StoppableServer(handler)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(str(path))
+        # Nobody gets in before `start` listens: whatever the umask, it is the kubelet's and ours.
+        path.chmod(0o600)
+        own = path.lstat()
         with anyio.CancelScope(shield=True):
             # It takes no time, and a server that is half started can't be stopped.
             await server.start(sock=listener)
@@ -181,7 +185,10 @@ async def serve(
         finally:
             with anyio.CancelScope(shield=True):
                 # 1. Nobody finds the socket any more, or gets in.
-                path.unlink(missing_ok=True)
+                with suppress(OSError):
+                    # Not what somebody has put in its place.
+                    if os.path.samestat(path.lstat(), own):
+                        path.unlink()
                 asyncio.get_running_loop().remove_reader(listener)
                 # 2. Lists end cleanly: the kubelet sees streams that ended, not ones that broke.
                 end_streams()

@@ -84,6 +84,31 @@ def test_a_socket_whose_queue_is_full_is_not_stale(socket_folder: Path) -> None:
         assert SocketDirectory(str(socket_folder)).remove_stale_sockets() == []
 
 
+def test_what_is_no_socket_of_ours_is_left_alone_and_told(
+    socket_folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = SocketDirectory(str(socket_folder))
+    (socket_folder / "hami-mock-dir.sock").mkdir()
+    (socket_folder / "hami-mock-loop.sock").symlink_to("hami-mock-loop.sock")
+    (socket_folder / "hami-mock-file.sock").touch()
+    (socket_folder / f"hami-mock-{'x' * 120}.sock").touch()
+    os.mkfifo(socket_folder / "hami-mock-fifo.sock")
+    with socket.socket(socket.AF_UNIX) as dead, socket.socket(socket.AF_UNIX) as living:
+        dead.bind(str(socket_folder / "elsewhere.sock"))
+        (socket_folder / "hami-mock-link.sock").symlink_to("elsewhere.sock")
+        living.bind(str(socket_folder / "other.sock"))
+        living.listen()
+        (socket_folder / "hami-mock-living.sock").symlink_to("other.sock")
+        before = sorted(path.name for path in socket_folder.iterdir())
+        folder.claim()
+        assert folder.remove_stale_sockets() == []
+        assert folder.stranger() is None
+        folder.release()
+    assert sorted(path.name for path in socket_folder.iterdir()) == before
+    warned = {record.getMessage().partition(" is left alone")[0] for record in caplog.records}
+    assert warned == {str(path) for path in socket_folder.glob("hami-mock-*")}
+
+
 def test_a_folder_that_is_not_there_has_no_stale_sockets(socket_folder: Path) -> None:
     assert SocketDirectory(str(socket_folder / "none")).remove_stale_sockets() == []
 
