@@ -42,16 +42,24 @@ class RawClient:
 
     def open(self, path: str, data: bytes | None = None, *, end: bool = True) -> int:
         """Send a request and return its stream."""
+        stream = self._head(path, end=end and data is None)
+        if data is not None:
+            self._h2.send_data(stream, data, end_stream=end)
+        self._flush()
+        return stream
+
+    def _head(self, path: str, *, end: bool) -> int:
         stream: int = self._h2.get_next_available_stream_id()
         headers = [
             *((":method", "POST"), (":scheme", "http"), (":path", path), (":authority", "x")),
             *(("te", "trailers"), ("content-type", "application/grpc")),
         ]
-        self._h2.send_headers(stream, headers, end_stream=end and data is None)
-        if data is not None:
-            self._h2.send_data(stream, data, end_stream=end)
-        self._flush()
+        self._h2.send_headers(stream, headers, end_stream=end)
         return stream
+
+    def open_and_reset(self, path: str) -> None:
+        """Do both in one go: the server reads the end before it can begin."""
+        self.reset(self._head(path, end=False))
 
     def reset(self, stream: int) -> None:
         self._h2.reset_stream(stream)

@@ -7,10 +7,14 @@ import anyio
 import pytest
 from grpclib.client import Channel, UnaryUnaryMethod
 from grpclib.exceptions import StreamTerminatedError
+from grpclib.protocol import H2Protocol
+from grpclib.server import Server
 
+from hami_mock.cli.embedded_kubelet import EmbeddedKubelet
 from hami_mock.errors import Refused
 from hami_mock.kubelet.rpc import Codec, call
 from tests.integration.evil_kubelet import MISBEHAVIOURS, evil_kubelet
+from tests.integration.raw_client import RawClient
 
 METHOD = "/v1beta1.Registration/Register"
 
@@ -83,3 +87,29 @@ async def test_a_stream_that_breaks_leaves_its_task_cancelled_and_our_call_does_
             await plain_call(path)
         assert task.cancelling() == 1
         task.uncancel()
+
+
+@pytest.mark.anyio
+async def test_a_stream_that_is_reset_before_its_call_began_is_never_released(
+    socket_folder: Path,
+) -> None:
+    """The reason for `_Calls` in views/deviceplugin/server.py."""
+    path = socket_folder / "plain.sock"
+    protocols: list[H2Protocol] = []
+
+    class PlainServer(Server):
+        def _protocol_factory(self) -> H2Protocol:
+            protocols.append(super()._protocol_factory())
+            return protocols[-1]
+
+    server = PlainServer([EmbeddedKubelet(socket_folder)])
+    await server.start(path=str(path))
+    with RawClient(path) as client:
+        client.open_and_reset(METHOD)
+        with anyio.fail_after(10):
+            while not (protocols and protocols[0].connection.streams_failed):  # noqa: ASYNC110
+                await anyio.sleep(0.01)
+        await anyio.sleep(0.1)
+        assert len(protocols[0].processor.streams) == 1
+        protocols[0].processor.close()
+    server.close()

@@ -12,6 +12,7 @@ from hami_mock.cli import demo, embedded_kubelet
 from hami_mock.cli.embedded_kubelet import DeviceSet, EmbeddedKubelet
 from hami_mock.faults.actions import Action, perform
 from hami_mock.kit.concurrency import Backoff
+from hami_mock.kubelet import rpc
 from hami_mock.kubelet._proto.v1beta1 import (
     DevicePluginOptions,
     Empty,
@@ -103,6 +104,37 @@ async def test_a_kubelet_that_does_not_answer_counts_as_refusing(
         # Either side may be the first to say that the time is up.
         assert "kubelet" in agent.plugins[0].reason
         tasks.cancel_scope.cancel()
+
+
+@pytest.mark.anyio
+async def test_a_registration_that_is_not_answered_is_told_while_it_waits(
+    socket_folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer = anyio.Event()
+
+    class SlowKubelet(RegistrationBase):
+        async def register(self, message: RegisterRequest) -> Empty:
+            await answer.wait()
+            return Empty()
+
+    monkeypatch.setattr(rpc, "_QUIET_SECONDS", 0.6)
+    agent = make_agent(socket_folder)
+    plugin = agent.plugins[0]
+    path = socket_folder / "kubelet.sock"
+    with caplog.at_level("INFO"):
+        async with (
+            serve(SlowKubelet(), path, end_streams=lambda: None),
+            anyio.create_task_group() as tasks,
+        ):
+            await tasks.start(agent.run)
+            await wait_until(lambda: "hasn't answered the registration for 1 s" in plugin.reason)
+            assert plugin.phase is Phase.WAITING
+            await wait_until(lambda: "hasn't answered the registration for 2 s" in plugin.reason)
+            answer.set()
+            await wait_until(lambda: plugin.phase is Phase.REGISTERED)
+            assert plugin.counters.registration_errors == 0
+            tasks.cancel_scope.cancel()
+    assert "the kubelet hasn't answered the registration for 1 s" in caplog.text
 
 
 @pytest.mark.anyio

@@ -194,7 +194,7 @@ async def test_a_client_that_resets_and_resets_is_cut_off_and_leaves_nothing(
         with RawClient(path) as client:
             for number in range(20_000):
                 try:
-                    client.reset(client.open(LIST, end=False))
+                    client.open_and_reset(LIST)
                 except OSError:
                     return number
         return 20_000
