@@ -12,7 +12,7 @@ from anyio.abc import TaskStatus
 from hami_mock import __version__
 from hami_mock.faults.stage import Stage
 from hami_mock.kit.signals import received
-from hami_mock.kit.supervision import Supervisor
+from hami_mock.kit.supervision import Supervisor, reason_of
 from hami_mock.kubelet.limits import Version
 from hami_mock.kubelet.pod_resources import PodResources
 from hami_mock.node.advice import warnings
@@ -202,7 +202,11 @@ async def run(settings: Settings, flags: Mapping[str, str]) -> None:
                         _log.info("%s: stopping", signal.Signals(number).name)
                         break
                     _log.info("SIGHUP: reading the configuration again")
-                    await agent.configuration.follow()
+                    try:
+                        await agent.configuration.follow()
+                    except Exception as error:
+                        # A mistake in the files is told by `follow`; this is something else.
+                        _log.error("the old configuration stays: %s", reason_of(error))
                 tasks.cancel_scope.cancel()
 
 

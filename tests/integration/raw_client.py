@@ -4,6 +4,7 @@ import socket
 import struct
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from h2.events import Event, ResponseReceived, StreamReset, TrailersReceived
 
@@ -80,18 +81,16 @@ class RawClient:
     def answer(self, stream: int) -> tuple[str, str]:
         """Return status and message of a call."""
 
-        def is_end(event: Event) -> bool:
-            is_last = isinstance(event, TrailersReceived | ResponseReceived | StreamReset)
-            if not is_last or event.stream_id != stream:
-                return False
-            return isinstance(event, StreamReset) or "grpc-status" in dict(event.headers or ())
+        def told(event: Any) -> tuple[str, str] | None:
+            if isinstance(event, StreamReset) and event.stream_id == stream:
+                return f"reset {event.error_code}", ""
+            is_head = isinstance(event, TrailersReceived | ResponseReceived)
+            headers = dict(event.headers) if is_head and event.stream_id == stream else {}
+            status = headers.get("grpc-status")
+            return None if status is None else (status, headers.get("grpc-message", ""))
 
-        last = next(filter(is_end, self.events(is_end)))
-        if isinstance(last, StreamReset):
-            return f"reset {last.error_code}", ""
-        assert isinstance(last, TrailersReceived | ResponseReceived)
-        headers = dict(last.headers or ())
-        return str(headers["grpc-status"]), str(headers.get("grpc-message", ""))
+        events = self.events(lambda event: told(event) is not None)
+        return next(answer for answer in map(told, events) if answer)
 
     def _flush(self) -> None:
         self._socket.sendall(self._h2.data_to_send())

@@ -4,6 +4,7 @@ import logging
 import tracemalloc
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -116,7 +117,7 @@ async def test_lists_that_nobody_reads_share_one_payload(socket_folder: Path) ->
         try:
             for client in clients:
                 for _ in range(10):
-                    await in_thread(lambda client=client: client.open(LIST, framed(b"")))
+                    await in_thread(partial(client.open, LIST, framed(b"")))
             await call(path, OPTIONS, b"", 10)
             _, peak = tracemalloc.get_traced_memory()
         finally:

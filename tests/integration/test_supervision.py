@@ -5,14 +5,15 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from anyio.abc import TaskStatus
+from anyio.abc import TaskGroup, TaskStatus
 
 from hami_mock.cli.ctl import screens
 from hami_mock.kit import supervision
 from hami_mock.sources.holders import HolderReader
+from hami_mock.views.deviceplugin.plugins import Plugins
 from tests.integration.agents import agent_thread, get
 from tests.integration.grpcio_kubelet import GrpcioKubelet
-from tests.integration.test_evil_kubelet import FEW, good_kubelet
+from tests.integration.test_evil_kubelet import FEW, NVIDIA, good_kubelet
 
 
 class Fault:
@@ -61,3 +62,28 @@ def test_a_part_that_fails_is_seen_everywhere_and_the_rest_works(
         fault.is_there = False
         nobody.wait_until(lambda: get(f"{url}/readyz")[0] == 200, "readiness")
         assert 'hami_mock_part_failing{part="holders"} 0.0' in get(f"{url}/metrics")[1]
+
+
+def test_plugins_that_fail_register_again(
+    socket_folder: Path, google_messages: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follow = Plugins._follow
+    errors = [RuntimeError("out of luck")]
+
+    async def broken(self: Plugins, tasks: TaskGroup) -> None:
+        if self._state.faults and errors:
+            raise errors.pop()
+        await follow(self, tasks)
+
+    monkeypatch.setattr(Plugins, "_follow", broken)
+    with (
+        agent_thread(socket_folder, **FEW) as agent,
+        good_kubelet(socket_folder, google_messages) as kubelet,
+    ):
+        agent.act("degrade", "nvidia/0")
+        kubelet.wait_for_lists(NVIDIA, registrations=2)
+        assert agent.agent.supervisor.counts["device plugins"] == 1
+        # They stop and start as ever.
+        for count in ("0", "1"):
+            agent.call(agent.agent.set_options, {"nvidia-cards": count}, False)
+        kubelet.wait_for_lists(NVIDIA, registrations=3)

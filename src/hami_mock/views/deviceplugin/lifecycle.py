@@ -80,6 +80,7 @@ class PluginLifecycle:
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Keep the resource registered until `stop`."""
+        self.ended = anyio.Event()
         task_status.started()
         try:
             await first_of(self._stop.wait, self._keep_registered)
