@@ -145,13 +145,13 @@ def test_a_signal_with_nothing_new_changes_nothing(kubelet: GrpcioKubelet, file:
 def test_a_signal_during_the_start_harms_nobody(kubelet: GrpcioKubelet) -> None:
     program = (
         "import os, signal, sys\n"
-        "from hami_mock.cli import run\n"
+        "from hami_mock.cli import main, run\n"
         "load = run.load\n"
         "def load_and_hear(flags):\n"
         "    os.kill(os.getpid(), signal.SIGHUP)\n"
         "    return load(flags)\n"
         "run.load = load_and_hear\n"
-        "sys.exit(run.main(sys.argv[1:]))\n"
+        "sys.exit(main.main(['run', *sys.argv[1:]]))\n"
     )
     flags = [f"--socket-dir={kubelet.folder}", "--http-listen=", "--nvidia-memory=50"]
     agent = subprocess.Popen([sys.executable, "-c", program, *flags], stderr=subprocess.DEVNULL)
