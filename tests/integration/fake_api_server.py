@@ -16,6 +16,9 @@ from hami_mock.kit.concurrency import first_of
 
 Object = dict[str, Any]
 Key = tuple[str, str, str]
+MOST_ANNOTATION_BYTES = 2**18
+"""All keys and values together, as with the real one."""
+
 Hook = Callable[[web.Request], Awaitable[None]]
 
 
@@ -167,6 +170,8 @@ class FakeApiServer:
             return _status(409, "the object has been modified")
         thing = deepcopy(thing)
         _merge(thing, patch)
+        if _annotation_bytes(thing) > MOST_ANNOTATION_BYTES:
+            return _status(422, "metadata.annotations: Too long: may not be more than 262144 bytes")
         self.writes.append(Write(key[0], key[2], patch["metadata"]["annotations"]))
         thing = self.put(key[0], thing)
         if self.lose_answers:
@@ -252,6 +257,13 @@ def _merge(thing: Object, patch: Object) -> None:
             _merge(thing.setdefault(key, {}), value)
         else:
             thing[key] = value
+
+
+def _annotation_bytes(thing: Object) -> int:
+    annotations: dict[str, str] = thing["metadata"].get("annotations") or {}
+    return sum(
+        len(f"{key}{value}".encode(errors="surrogatepass")) for key, value in annotations.items()
+    )
 
 
 def _status(status: int, message: str) -> web.Response:

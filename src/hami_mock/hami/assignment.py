@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
-from hami_mock.hami.go_values import INT32, Fields, json_list, refusal, whole
+from hami_mock.hami.errors import Malformed
+from hami_mock.hami.go_values import INT32, MOST, Fields, bounded, json_list, refusal, whole
 
 ASSIGNED_NODE = "hami.io/vgpu-node"
 ASSIGNED_TIME = "hami.io/vgpu-time"
@@ -51,6 +52,8 @@ class Assignment:
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read an annotation's value. Raises Malformed for what HAMi refuses."""
+        if (parts := bounded(text).count(";") + text.count(":")) > MOST:
+            raise Malformed(f"the value has {parts} devices and containers; at most {MOST} can be")
         segments = text.removesuffix(";").split(";") if text else []
         return cls(tuple(_read_segment(each, f"container {i}") for i, each in enumerate(segments)))
 

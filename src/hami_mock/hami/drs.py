@@ -15,6 +15,7 @@ from hami_mock.hami.kinds import DRS_DEVICE_ID
 from hami_mock.hami.register import RegisteredDevice
 
 TYPE = "Enflame"
+_INDEX = re.compile(r"[0-9]{1,18}")
 _PROFILE = re.compile(r"(\d{1,9})g\.(\d{1,9})gb", re.ASCII)
 
 
@@ -58,11 +59,11 @@ def _size(name: str) -> tuple[int, int]:
 
 def _device(fields: Fields, position: int, node_name: str, memory: int) -> RegisteredDevice:
     told = fields.get("index", str)
-    index = int(told) if told.isascii() and told.isdecimal() else position
+    index = int(told) if _INDEX.fullmatch(told) else position
     capacity: Any = fields.values.get("capacity")
     if isinstance(capacity, str):
         capacity = whole(capacity.strip(), f"{fields.place}: capacity", INT32)
-    if type(capacity) not in (int, float) or not 0 < int(capacity) < INT32.stop:
+    if type(capacity) not in (int, float) or not 1 <= capacity < INT32.stop:
         raise refusal(f"{fields.place}: capacity", capacity, "a number above 0")
     return RegisteredDevice(
         id=DRS_DEVICE_ID.format(node=node_name, index=index),

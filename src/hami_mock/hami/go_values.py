@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, overload
 
 from hami_mock.hami.errors import Malformed
+from hami_mock.kit.text import cut
 
 _T = TypeVar("_T")
 
@@ -26,6 +27,22 @@ _BOOLEANS = {
 }
 _TYPES = {str: "a string", bool: "true or false", dict: "an object", list: "a list"}
 _LONGEST_SHOWN = 80
+
+LONGEST = 2**18
+"""What Kubernetes takes for all annotations of an object together; one has no more characters."""
+MOST = 4096
+"""No node has so many devices, no pod so many containers, and no card so many profiles."""
+
+
+def bounded(text: str) -> str:
+    """Return an annotation's value, unless it is too large to be read, or no Unicode."""
+    if len(text) > LONGEST:
+        raise Malformed(f"the value has {len(text)} characters, and must have at most {LONGEST}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise Malformed(f"the value is not valid Unicode: {error}") from error
+    return text
 
 
 def whole(text: str, place: str, among: range) -> int:
@@ -43,7 +60,11 @@ def boolean(text: str, place: str) -> bool:
 
 def json_value(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        found = json.loads(bounded(text), parse_constant=_no_constant)
+        if "\\u" in text:
+            # Half of a surrogate pair is escaped in there, but can't be written again: refuse it.
+            json.dumps(found, ensure_ascii=False).encode()
+        return found
     except (ValueError, RecursionError) as error:
         raise Malformed(f"not valid JSON: {error}") from error
 
@@ -54,7 +75,10 @@ def json_list(text: str) -> list[Any]:
 
 def refusal(place: str, value: object, expected: str) -> Malformed:
     """Return the error that says what is wrong with a value, shortened if it is long."""
-    shown = repr(value)
+    try:
+        shown = repr(value)
+    except RecursionError:
+        shown = "what is nested so deep"
     if len(shown) > _LONGEST_SHOWN:
         shown = f"{shown[:_LONGEST_SHOWN]}..."
     return Malformed(f"{place}: {shown} must be {expected}")
@@ -76,7 +100,7 @@ class Fields:
     def get(self, name: str, kind: range) -> int: ...
     def get(self, name: str, kind: Any) -> Any:
         """Return a str, bool, dict, list, or a whole number in a range; absent is empty or 0."""
-        return _read(self.values.get(name.casefold()), kind, f"{self.place}: {name}")
+        return _read(self.values.get(name.casefold()), kind, f"{self.place}: {cut(name, 80)}")
 
 
 @dataclass(frozen=True)
@@ -92,10 +116,8 @@ class Struct(Generic[_T]):
     def read(self, value: object, place: str) -> _T:
         fields = Fields(value, place)
         # HAMi gives the keys of some structs capitals, and reads them without too.
-        found = {
-            name: fields.get(key[0].lower() + key[1:], kind) for name, key, kind in self.fields
-        }
-        return self.make(**found)
+        small = ((name, key[0].lower() + key[1:], kind) for name, key, kind in self.fields)
+        return self.make(**{name: fields.get(key, kind) for name, key, kind in small})
 
     def write(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the JSON object for values by attribute; what there is none of is left out."""
@@ -128,6 +150,8 @@ def _typed(value: object, kind: type[_T], place: str) -> _T:
         return kind()
     if not isinstance(value, kind):
         raise refusal(place, value, _TYPES[kind])
+    if isinstance(value, dict | list) and len(value) > MOST:
+        raise Malformed(f"{place}: there are {len(value)} elements, and must be at most {MOST}")
     return value
 
 

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Self
 
-from hami_mock.hami.go_values import refusal
+from hami_mock.hami.go_values import bounded, refusal
 from hami_mock.hami.kinds import HAMI_LOCK
 
 # datetime alone would take more: dates without time, times without zone, other separators.
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+
+_NAME = re.compile(r"([a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?)?")
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,9 @@ class NodeLock:
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read an annotation's value. Raises Malformed for what HAMi refuses."""
-        time, *pod = text.split(",")
-        if len(pod) not in (0, 2):
+        time, *pod = bounded(text).split(",")
+        # HAMi takes any name; but no pod has another, and it becomes a part of a URL.
+        if len(pod) not in (0, 2) or not all(map(_NAME.fullmatch, pod)):
             raise refusal(
                 "the lock", text, "a time, or a time, a namespace and a pod separated by commas"
             )

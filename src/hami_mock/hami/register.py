@@ -14,6 +14,7 @@ from hami_mock.hami import go_values as go
 from hami_mock.hami.errors import Malformed
 from hami_mock.hami.kinds import HAMI_CORE, Encoding
 from hami_mock.hami.mig import PROFILE, TEMPLATE, MigGeometry, MigProfile
+from hami_mock.kit.text import cut
 
 METAX_TYPE = "Metax-SGPU"
 """What the scheduler calls every card of Metax's annotation, whatever its model."""
@@ -107,7 +108,7 @@ def decode(
     The node's name is in the IDs of cards that the annotation has none for.
     Raises Malformed for what HAMi's scheduler refuses, and that is also a value without cards.
     """
-    found = recognise(text)
+    found = recognise(go.bounded(text))
     if encoding and found is not encoding and not {found, encoding} <= _COLONS:
         raise Malformed(f"the value is in {found}, but HAMi reads {encoding} here")
     if found in _COLONS:
@@ -162,6 +163,8 @@ def _read_colons(text: str) -> tuple[RegisteredDevice, ...]:
             "the value", text, "JSON, or fields separated by commas with a colon after each card"
         )
     records = [record for record in text.split(":") if record]
+    if len(records) > go.MOST:
+        raise Malformed(f"the value has {len(records)} devices; a node has at most {go.MOST}")
     return tuple(_read_colon(record, position) for position, record in enumerate(records))
 
 
@@ -204,4 +207,4 @@ def _fields(value: object, position: int, id_key: str) -> go.Fields:
 
 
 def _place(position: int, device_id: str = "") -> str:
-    return f"device {position} ({device_id})" if device_id else f"device {position}"
+    return f"device {position} ({cut(device_id, 80)})" if device_id else f"device {position}"

@@ -11,7 +11,8 @@ import uuid
 from collections.abc import Mapping
 
 from hami_mock.hami.assignment import Assignment
-from hami_mock.hami.go_values import INT32, Fields, json_value
+from hami_mock.hami.go_values import INT32, Fields, bounded, json_value
+from hami_mock.kit.text import cut
 from hami_mock.vendors.handout import Claim, Container, Given, environment
 
 _CONTAINERS = "assigned-containers"
@@ -62,7 +63,7 @@ def _instance(
     """Return the instance that is made for a container; without a profile there is none."""
     if not rows[name].get("profileName", str):
         return {}
-    key = f"{annotations.get(_TIME, '')}/{annotations.get(_INDEX, '')}/{name}"
+    key = bounded(f"{annotations.get(_TIME, '')}/{annotations.get(_INDEX, '')}/{name}")
     return {
         "instanceID": str(sorted(rows).index(name)),
         "instanceUUID": str(uuid.uuid5(_NAMESPACE, key)),
@@ -72,4 +73,6 @@ def _instance(
 def _rows(annotations: Mapping[str, str]) -> dict[str, Fields]:
     """Return what each container shall have, by its name. Raises Malformed."""
     containers = Fields(json_value(annotations.get(_CONTAINERS) or "{}"), _CONTAINERS).given
-    return {name: Fields(row, f"{_CONTAINERS}: {name}") for name, row in containers.items()}
+    return {
+        name: Fields(row, f"{_CONTAINERS}: {cut(name, 80)}") for name, row in containers.items()
+    }

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from hami_mock.errors import NotAssigned
 from hami_mock.hami.go_values import UINT32, Fields, json_list
 from hami_mock.hami.mig import MigPlacement, MigProfile
+from hami_mock.kit.text import cut
 from hami_mock.vendors.catalog import Model
 from hami_mock.vendors.handout import Container, Given
 
@@ -93,8 +94,8 @@ def hand_out(container: Container) -> Given:
     assigned = [device.id for device in container.devices]
     if reserved != assigned:
         raise NotAssigned(
-            f"{ANNOTATION} has {reserved} for container {container.position}, but the assigned "
-            f"cards are {assigned}"
+            f"{ANNOTATION} has {cut(str(reserved), 120)} for container {container.position}, but "
+            f"the assigned cards are {cut(str(assigned), 120)}"
         )
     made = {i: _instance(fields[i]) for i in own}
     written = [{**row, **made.get(i, {})} for i, row in enumerate(rows)]

@@ -9,7 +9,7 @@ from hami_mock.hami.lock import NodeLock
 from tests.makers import CAMBRICON
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
-NAMES = st.text("abcxyz019-.", min_size=1, max_size=10)
+NAMES = st.from_regex("[a-z0-9]([-.a-z0-9]{0,8}[a-z0-9])?", fullmatch=True)
 zones = st.integers(-23 * 60, 23 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 times = st.datetimes(datetime(1970, 1, 2), datetime(2999, 1, 1), timezones=zones).map(
     lambda time: time.replace(microsecond=0)

@@ -26,10 +26,11 @@ from hami_mock.errors import ClusterError, HamiMockError, NotAssigned
 from hami_mock.hami.assignment import BIND_PHASE, BindPhase
 from hami_mock.hami.kinds import HAMI_LOCK
 from hami_mock.hami.lock import NodeLock
+from hami_mock.kit.text import cut
 from hami_mock.node.resources import Resource
 from hami_mock.node.state import NodeState
 from hami_mock.views.hami import locks
-from hami_mock.views.hami.attempt import CLEANUP_SECONDS, Attempt
+from hami_mock.views.hami.attempt import CLEANUP_SECONDS, Attempt, explain
 from hami_mock.views.hami.waiting import takes_part
 
 _LOOK_AGAIN_SECONDS = 5.0
@@ -46,6 +47,7 @@ class Allocator:
         self._seconds = seconds
         self._one_at_a_time = anyio.Lock()
         self._failed = anyio.Event()
+        self._told: set[str] = set()
 
     def handles(self, resource: Resource) -> bool:
         return takes_part(resource)
@@ -69,7 +71,10 @@ class Allocator:
                 trouble = attempt.trouble
                 reason = f"{resource.name}: not assigned within {self._seconds:g} s: {trouble}"
             except HamiMockError as error:
-                reason = str(error)
+                reason = explain(error)
+            except Exception as error:
+                # Also what nobody foresaw must neither leave the pod waiting nor the node locked.
+                reason = f"{resource.name}: the devices can't be given: {explain(error)}"
             await attempt.give_up(reason)
         self._failed.set()
         raise NotAssigned(reason)
@@ -85,9 +90,9 @@ class Allocator:
             with anyio.move_on_after(CLEANUP_SECONDS):
                 try:
                     await attempt.find()
-                except ClusterError as error:
-                    _log.warning("can't find the pod to fail: %s", error)
-            await attempt.give_up(reason)
+                except Exception as error:
+                    _log.warning("can't find the pod to fail: %s", explain(error))
+            await attempt.give_up(cut(reason))
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Remove locks that were left behind, by an agent before this one or after a failure.
@@ -108,7 +113,8 @@ class Allocator:
                 async with self._one_at_a_time:
                     lock = await self._standing_lock()
             except ClusterError as error:
-                _log.warning("can't check for a lock that was left behind: %s", error)
+                why = explain(error)
+                _log.warning("can't check for a lock that was left behind: %s", why)
             else:
                 first = first or lock
                 if lock is None or lock != first:
@@ -118,7 +124,7 @@ class Allocator:
     def _attempt(self, resource: Resource, requests: Sequence[Sequence[str]]) -> Attempt:
         assert resource.hami is not None, "the caller asks `handles` first"
         sizes = [len(device_ids) for device_ids in requests if device_ids]
-        return Attempt(self._state, self._kubernetes, resource, resource.hami, sizes)
+        return Attempt(self._state, self._kubernetes, resource, resource.hami, sizes, self._told)
 
     async def _standing_lock(self) -> NodeLock | None:
         """Return the lock of a pod that may still come; that of one that can't is removed."""

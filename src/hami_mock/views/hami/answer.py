@@ -1,10 +1,12 @@
 """A pod's annotations → what its containers get, and what is written down about it. Pure."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hami_mock.errors import NotAssigned, UnhealthyDevice, UnknownDevice
 from hami_mock.hami.assignment import BIND_PHASE, BindPhase
+from hami_mock.kit.text import cut
 from hami_mock.node.cards import Card
 from hami_mock.node.hami_side import HamiSide
 from hami_mock.node.resources import Resource
@@ -12,6 +14,8 @@ from hami_mock.node.state import NodeState
 from hami_mock.vendors.hami_vendor import HamiVendor
 from hami_mock.vendors.handout import Claim, Container, hand_out
 from hami_mock.views.hami.waiting import WaitingPod, takes_part
+
+_NUMBER = re.compile("[0-9]{1,9}")
 
 
 @dataclass(frozen=True)
@@ -81,12 +85,12 @@ def _card(device_id: str, resource: Resource, side: HamiSide, state: NodeState) 
         # aren't in there: n1-cambricon-mlu-0.
         present = [card for card in resource.cards if card.uuid not in state.lost]
         number = device_id.rpartition("-")[2]
-        if number.isascii() and number.isdecimal() and int(number) < len(present):
+        if _NUMBER.fullmatch(number) and int(number) < len(present):
             card = present[int(number)]
     if card is None:
-        raise UnknownDevice(resource.name, device_id)
+        raise UnknownDevice(resource.name, cut(device_id, 100))
     if not state.health(card).is_usable:
-        raise UnhealthyDevice(resource.name, device_id, card.uuid)
+        raise UnhealthyDevice(resource.name, cut(device_id, 100), cut(card.uuid, 100))
     return card
 
 

@@ -1,20 +1,22 @@
 """One call of the kubelet's Allocate: find the pod, take its devices, give back the lock."""
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import anyio
 
 from hami_mock.cluster.kubernetes import Kubernetes, Object, annotations_of
-from hami_mock.errors import Away, ClusterError, Conflict, NotAssigned
+from hami_mock.errors import Away, ClusterError, Conflict, HamiMockError, NotAssigned
 from hami_mock.hami.assignment import BIND_PHASE, BindPhase
 from hami_mock.kit.concurrency import Backoff
+from hami_mock.kit.text import cut
 from hami_mock.node.hami_side import HamiSide
 from hami_mock.node.resources import Resource
 from hami_mock.node.state import NodeState
 from hami_mock.views.hami import locks
 from hami_mock.views.hami.answer import Answer, answer, vendors_of
-from hami_mock.views.hami.waiting import WaitingPod, by_bind_time, choose, fits, waits
+from hami_mock.views.hami.waiting import Fit, WaitingPod, by_bind_time, choose, fit, problem, waits
 
 REASON = "hami-mock.io/bind-failed-reason"
 """Why a pod's bind phase is "failed"; HAMi has no place for that."""
@@ -22,14 +24,25 @@ REASON = "hami-mock.io/bind-failed-reason"
 CLEANUP_SECONDS = 2.0
 """For what must be written after an answer, or in place of one, whatever happens."""
 
+_LONGEST_REASON = 500
+
 _log = logging.getLogger(__name__)
+
+
+def explain(error: Exception) -> str:
+    """Return why something failed, in one line that isn't long, whatever the error is."""
+    if isinstance(error, HamiMockError):
+        return cut(str(error), _LONGEST_REASON)
+    _log.debug("nobody foresaw this", exc_info=error)
+    return cut(f"{type(error).__name__}: {error}", _LONGEST_REASON)
 
 
 @dataclass
 class Attempt:
     """The way to an answer for containers that need so many devices each.
 
-    `trouble` is what stood in the way last.
+    - told: the UIDs of pods that can't be read, once that was said
+    - trouble: what stood in the way last
     """
 
     state: NodeState
@@ -37,6 +50,7 @@ class Attempt:
     resource: Resource
     side: HamiSide
     sizes: list[int]
+    told: set[str]
     pod: WaitingPod | None = None
     trouble: str = "the API server is slow"
 
@@ -53,7 +67,7 @@ class Attempt:
                     await self._release()
                 return sent.environments
             except (Conflict, Away) as error:
-                self.trouble = str(error)
+                self.trouble = cut(str(error))
                 await anyio.sleep(backoff.next())
 
     async def _look(self) -> Answer:
@@ -69,11 +83,21 @@ class Attempt:
         """Find the pod: the one that the node is locked for, else the one that waits longest."""
         name, vendor = self.state.node.name, self.side.vendor
         node = await self.kubernetes.node(name)
-        pods = await self._named_by_lock(node)
-        if not any(fits(pod, vendor, self.sizes) for pod in pods):
+        locked = await self._named_by_lock(node)
+        others: list[WaitingPod] = []
+        if not any(fit(pod, vendor, self.sizes) is Fit.FITS for pod in locked):
             bound = await self.kubernetes.pods_on(name)
-            pods += by_bind_time(WaitingPod.of(pod) for pod in bound if waits(pod, name))
-        self.pod = choose(pods, vendor, self.sizes)
+            others = by_bind_time(WaitingPod.of(pod) for pod in bound if waits(pod, name))
+            self._say_skipped(others)
+        self.pod = choose(locked, others, vendor, self.sizes)
+
+    def _say_skipped(self, pods: list[WaitingPod]) -> None:
+        """Say once of each pod that it can't be read; of pods that are gone nothing is kept."""
+        wrong = {pod.uid: (pod, why) for pod in pods if (why := problem(pod, self.side.vendor))}
+        for uid in wrong.keys() - self.told:
+            _log.warning("pod %s is passed over if another will do: %s", *wrong[uid])
+        self.told.update(wrong)
+        self.told.intersection_update(pod.uid for pod in pods)
 
     async def _named_by_lock(self, node: Object) -> list[WaitingPod]:
         kind = self.side.vendor.lock
@@ -100,17 +124,24 @@ class Attempt:
         _log.warning("%s", reason)
         if self.pod is None:
             return
-        failed = {REASON: reason}
-        if self.side.vendor.scheduling.sets_bind_phase:
-            failed[BIND_PHASE] = BindPhase.FAILED.value
+        phase = {BIND_PHASE: BindPhase.FAILED.value}
+        if not self.side.vendor.scheduling.sets_bind_phase:
+            phase = {}
+        # The phase alone too: a pod may have so many annotations that there is no room for more.
+        for failed in ({REASON: reason, **phase}, phase):
+            if not failed or await self._mark(self.pod, failed):
+                break
+        await self._release()
+
+    async def _mark(self, pod: WaitingPod, annotations: Mapping[str, str]) -> bool:
+        """Write on a pod; tell whether it was taken."""
         with anyio.move_on_after(CLEANUP_SECONDS, shield=True):
             try:
-                await self.kubernetes.patch_pod_annotations(
-                    self.pod.namespace, self.pod.name, failed
-                )
+                await self.kubernetes.patch_pod_annotations(pod.namespace, pod.name, annotations)
+                return True
             except ClusterError as error:
-                _log.warning("can't mark pod %s as failed: %s", self.pod, error)
-        await self._release()
+                _log.warning("can't mark pod %s as failed: %s", pod, cut(str(error)))
+        return False
 
     async def _release(self) -> None:
         """Give back the pod's locks. Without, it is only slower: they expire by themselves."""
@@ -127,6 +158,6 @@ class Attempt:
                     self.kubernetes, self.state.node.name, held, pod.namespace, pod.name
                 )
             except ClusterError as error:
-                _log.warning("can't release the lock of pod %s: %s", pod, error)
+                _log.warning("can't release the lock of pod %s: %s", pod, cut(str(error)))
         if scope.cancelled_caught:
             _log.warning("can't release the lock of pod %s in time; it will expire", pod)

@@ -1,14 +1,22 @@
 """Which pod the kubelet asks for: it doesn't say, so it is found by what HAMi wrote. Pure."""
 
+import logging
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from typing import Any, Self
 
 from hami_mock.hami.assignment import BIND_TIME, awaits_devices
 from hami_mock.hami.errors import Malformed
+from hami_mock.kit.text import cut
 from hami_mock.node.resources import Resource
 from hami_mock.vendors.hami_vendor import HamiVendor
 from hami_mock.vendors.handout import Claim, has_claims, next_claim
+
+_TIME = re.compile("[0-9]{1,19}")
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -33,10 +41,20 @@ class WaitingPod:
         )
 
     def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}"
+        return cut(f"{self.namespace}/{self.name}")
 
     def next(self, vendor: HamiVendor, size: int) -> Claim | None:
-        return next_claim(vendor, self.annotations, size)
+        """Return what the kubelet asks for if it asks for so many devices.
+
+        Raises Malformed, and nothing else: whatever anybody wrote on a pod hinders no other pod.
+        """
+        try:
+            return next_claim(vendor, self.annotations, size)
+        except Malformed:
+            raise
+        except Exception as error:
+            _log.debug("pod %s can't be read", self, exc_info=True)
+            raise Malformed(f"{type(error).__name__}: {error}") from error
 
     def having(self, written: Mapping[str, str]) -> Self:
         return replace(self, annotations={**self.annotations, **written})
@@ -59,25 +77,53 @@ def waits(pod: Mapping[str, Any], node_name: str) -> bool:
     )
 
 
-def fits(pod: WaitingPod, vendor: HamiVendor, sizes: Sequence[int]) -> bool:
+def problem(pod: WaitingPod, vendor: HamiVendor) -> str:
+    """Return why it can't be read what a pod waits for; "" if it can."""
+    try:
+        pod.next(vendor, 0)
+    except Malformed as error:
+        return str(error)
+    return ""
+
+
+class Fit(IntEnum):
+    """How well what a pod waits for fits what the kubelet asks for, the best first."""
+
+    FITS = 0
+    OTHER = 1
+    UNREADABLE = 2
+    NOTHING = 3
+
+
+def fit(pod: WaitingPod, vendor: HamiVendor, sizes: Sequence[int]) -> Fit:
+    if problem(pod, vendor):
+        return Fit.UNREADABLE
+    if pod.next(vendor, 0) is None:
+        return Fit.NOTHING
     for size in sizes:
-        try:
-            claim = pod.next(vendor, size)
-        except Malformed:
-            return False
+        claim = pod.next(vendor, size)
         if claim is None or claim.size != size:
-            return False
+            return Fit.OTHER
         pod = pod.having(claim.taken)
-    return True
+    return Fit.FITS
 
 
 def choose(
-    pods: Iterable[WaitingPod], vendor: HamiVendor, sizes: Sequence[int]
+    locked: Sequence[WaitingPod],
+    others: Sequence[WaitingPod],
+    vendor: HamiVendor,
+    sizes: Sequence[int],
 ) -> WaitingPod | None:
-    """Return the first pod that fits; if none does, the first that has any: it is to fail."""
-    holding = [pod for pod in pods if _has_devices(pod, vendor)]
-    fitting = [pod for pod in holding if fits(pod, vendor, sizes)]
-    return next(iter((*fitting, *holding)), None)
+    """Return the first pod that fits; if none does, the first that has any: it is to fail.
+
+    `locked` are those that the node is locked for. Of the others, one that can't be read is the
+    last that the kubelet could mean: anybody can write such a pod.
+    """
+    found = [(fit(pod, vendor, sizes), pod) for pod in locked]
+    found = [(Fit.OTHER if how is Fit.UNREADABLE else how, pod) for how, pod in found]
+    found += [(fit(pod, vendor, sizes), pod) for pod in others]
+    how, pod = min(found, key=lambda each: each[0], default=(Fit.NOTHING, None))
+    return None if how is Fit.NOTHING else pod
 
 
 def by_bind_time(pods: Iterable[WaitingPod]) -> list[WaitingPod]:
@@ -85,13 +131,6 @@ def by_bind_time(pods: Iterable[WaitingPod]) -> list[WaitingPod]:
 
     def bind_time(pod: WaitingPod) -> int:
         text = pod.annotations.get(BIND_TIME, "")
-        return int(text) if text.isascii() and text.isdecimal() else 0
+        return int(text) if _TIME.fullmatch(text) else 0
 
     return sorted(pods, key=bind_time)
-
-
-def _has_devices(pod: WaitingPod, vendor: HamiVendor) -> bool:
-    try:
-        return pod.next(vendor, 0) is not None
-    except Malformed:
-        return True  # nobody knows how many
