@@ -141,8 +141,14 @@ class Agent:
             self.directory.release()
 
     def failures(self) -> dict[str, str]:
-        """Return the parts that don't work now, and why."""
-        return dict(self.supervisor.failures)
+        """Return the parts that don't work now, and why.
+
+        A view that runs but can't show the state to whom it should says so in `not_ready`.
+        """
+        hindered = {
+            view.name: why for view in self.views if (why := getattr(view, "not_ready", ""))
+        }
+        return {**hindered, **self.supervisor.failures}
 
     @property
     def node(self) -> Node:

@@ -10,6 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from hami_mock.agent import Agent
 from hami_mock.cluster import kubernetes as kubernetes_module
 from hami_mock.cluster.kubernetes import Kubernetes
 from hami_mock.hami import handshake
@@ -19,7 +20,10 @@ from hami_mock.kit.concurrency import Backoff
 from hami_mock.node.fault import Fault
 from hami_mock.node.fault_kinds import DEGRADED, LOST, UNHEALTHY
 from hami_mock.node.state import NodeState
+from hami_mock.settings.settings import load
+from hami_mock.sources.configured import configured_node
 from hami_mock.views.hami.registrar import Registrar
+from hami_mock.views.http.view import readiness
 from tests.integration.fake_api_server import FakeApiServer, api_server
 from tests.makers import BY_WORD
 from tests.unit.builders import NODE
@@ -303,5 +307,85 @@ def test_another_configuration_is_another_registration(tmp_path: Path) -> None:
             await server.wait_until(lambda: REGISTER not in shown(server))
             assert SCORE not in shown(server)
             assert ILUVATAR_REGISTER in shown(server)
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("status", [403, 503])
+def test_a_registrar_that_can_not_write_is_not_ready_until_it_can(
+    tmp_path: Path, status: int
+) -> None:
+    settings = load({"node-name": NODE})
+    agent = Agent(settings, configured_node(settings, None))
+
+    def readyz() -> int:
+        return readiness([], agent.configuration, agent.failures()).status
+
+    async def scenario(server: FakeApiServer) -> None:
+        server.refuse = lambda line: status if line.startswith("patch") else None
+        state = state_with(count_resource())
+        async with Kubernetes() as kubernetes, running(Registrar(state, kubernetes)) as registrar:
+            agent.views.append(registrar)
+            await server.wait_until(lambda: server.requests.count(f"patch nodes {NODE}") >= 2)
+            why = registrar.not_ready
+            assert re.match(
+                r"HAMi's annotations can't be written for \d+ s: can't patch nodes", why
+            )
+            assert f"({status})" in why
+            assert readyz() == 503
+            server.refuse = lambda _: None
+            await server.wait_until(lambda: REGISTER in shown(server))
+            await anyio.wait_all_tasks_blocked()
+            assert registrar.not_ready == ""
+            assert readyz() == 200
+
+    run(tmp_path, scenario)
+
+
+def test_a_failure_that_is_mended_by_somebody_else_is_over(tmp_path: Path) -> None:
+    async def scenario(server: FakeApiServer) -> None:
+        resource = count_resource()
+        state = state_with(resource)
+        async with Kubernetes() as kubernetes, running(Registrar(state, kubernetes)) as registrar:
+            await server.wait_until(lambda: REGISTER in shown(server))
+            server.refuse = lambda line: 403 if line.startswith("patch") else None
+            fault = Fault(UNHEALTHY, frozenset({resource.cards[0].uuid}))
+            state.begin_faults(fault)
+            await server.wait_until(lambda: server.requests.count(f"patch nodes {NODE}") >= 2)
+            await anyio.wait_all_tasks_blocked()
+            assert "403" in registrar.not_ready
+            state.end_faults(fault)  # now the node shows again what it should
+            await anyio.wait_all_tasks_blocked()
+            assert registrar.not_ready == ""
+
+    run(tmp_path, scenario)
+
+
+def test_a_registrar_that_can_not_read_the_node_is_not_ready(tmp_path: Path) -> None:
+    async def scenario(server: FakeApiServer) -> None:
+        server.refuse = lambda line: 403 if line.startswith("get nodes") else None
+        state = state_with(count_resource())
+        async with Kubernetes() as kubernetes, running(Registrar(state, kubernetes)) as registrar:
+            await server.wait_until(lambda: len(server.requests) >= 2)
+            assert "the node hasn't been read from the API server yet" in registrar.not_ready
+            server.refuse = lambda _: None
+            await server.wait_until(lambda: REGISTER in shown(server))
+            await anyio.wait_all_tasks_blocked()
+            assert registrar.not_ready == ""
+
+    run(tmp_path, scenario)
+
+
+def test_cards_that_hami_can_not_carry_end_nothing(tmp_path: Path) -> None:
+    async def scenario(server: FakeApiServer) -> None:
+        state = state_with(count_resource(memory_scaling=1e6))
+        async with Kubernetes() as kubernetes, running(Registrar(state, kubernetes)) as registrar:
+            await server.wait_until(lambda: "watch nodes" in server.requests)
+            await anyio.wait_all_tasks_blocked()
+            assert "memory: '32768000000' must be a whole number" in registrar.not_ready
+            state.change(state_with(count_resource()).node)
+            await server.wait_until(lambda: REGISTER in shown(server))
+            await anyio.wait_all_tasks_blocked()
+            assert registrar.not_ready == ""
 
     run(tmp_path, scenario)

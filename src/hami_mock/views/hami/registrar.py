@@ -2,6 +2,7 @@
 
 import logging
 import math
+import time
 from contextlib import aclosing
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,10 +11,12 @@ import anyio
 from anyio.abc import TaskStatus
 
 from hami_mock.cluster.kubernetes import Kubernetes, Object, annotations_of
-from hami_mock.errors import ClusterError
+from hami_mock.errors import ClusterError, HamiMockError
 from hami_mock.hami import handshake
+from hami_mock.hami.errors import Malformed
 from hami_mock.kit.broadcast import Broadcast
 from hami_mock.kit.concurrency import Backoff, first_of
+from hami_mock.kit.text import cut
 from hami_mock.node.state import NodeState
 from hami_mock.views.hami.difference import Difference, difference
 from hami_mock.views.hami.registration import Registration, registration
@@ -41,7 +44,8 @@ class Registrar:
         self._node: Object | None = None
         self._node_changes = Broadcast()
         self._ours: set[str] = set()
-        self._error: str | None = None
+        self._error: str | None = "the node hasn't been read from the API server yet"
+        self._failing_since = time.monotonic()
         self._written: Registration | None = None
         self._reported: float | None = None
         self._corrected = -math.inf
@@ -64,6 +68,14 @@ class Registrar:
         """Return the annotations that are ours, and why they aren't as they should be."""
         return {"annotations": sorted(self._ours), "error": self._error}
 
+    @property
+    def not_ready(self) -> str:
+        """Why HAMi's scheduler doesn't see the node as it is, and for how long; "" if it does."""
+        if self._error is None:
+            return ""
+        seconds = time.monotonic() - self._failing_since
+        return f"HAMi's annotations can't be written for {seconds:.0f} s: {self._error}"
+
     async def _follow_node(self) -> None:
         async with aclosing(self._kubernetes.watch_node(self._state.node.name)) as nodes:
             async for node in nodes:
@@ -80,7 +92,12 @@ class Registrar:
 
     async def _keep_up(self) -> None:
         state_changed = self._state.changes.next()
-        wanted = registration(self._state)
+        try:
+            wanted = registration(self._state)
+        except Malformed as error:
+            self._fail(error)
+            await state_changed.wait()
+            return
         self._ours |= wanted.annotations.keys()
         self._ours |= {key for key, style in wanted.handshakes.items() if style}
         if self._node is not None:
@@ -90,6 +107,7 @@ class Registrar:
                 with anyio.move_on_after(await self._write(found, wanted)):
                     await state_changed.wait()
                 return
+            self._error = None
         node_changed = self._node_changes.next()
         with anyio.move_on_after(self._until_report(wanted)):
             await first_of(node_changed.wait, state_changed.wait)
@@ -102,8 +120,7 @@ class Registrar:
                 self._state.node.name, found.annotations
             )
         except ClusterError as error:
-            self._error = str(error)
-            _log.warning("HAMi's view of the node is out of date: %s", error)
+            self._fail(error)
             return self._after_failure.next()
         self._after_failure.reset()
         self._written, self._error = wanted, None
@@ -113,6 +130,12 @@ class Registrar:
             self._reported = anyio.current_time()
         self._look_at(node)
         return self._pause_in_dispute(found) if is_correction else 0.0
+
+    def _fail(self, error: HamiMockError) -> None:
+        if self._error is None:
+            self._failing_since = time.monotonic()
+        self._error = cut(str(error))
+        _log.warning("HAMi's view of the node is out of date: %s", self._error)
 
     def _pause_in_dispute(self, found: Difference) -> float:
         """Return how long to leave it at that: who changes our annotations may do it again."""
@@ -146,7 +169,7 @@ class Registrar:
             try:
                 await self._kubernetes.patch_node_annotations(self._state.node.name, going)
             except ClusterError as error:
-                _log.warning("HAMi's annotations stay on the node: %s", error)
+                _log.warning("HAMi's annotations stay on the node: %s", cut(str(error)))
         if scope.cancelled_caught:
             _log.warning("HAMi's annotations stay on the node: no answer from the API server")
 
@@ -154,4 +177,4 @@ class Registrar:
 def _version(node: Object) -> int:
     """Return an object's version as a number; the API server's are, and grow."""
     text = node["metadata"]["resourceVersion"]
-    return int(text) if text.isascii() and text.isdecimal() else 0
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 40 else 0

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import anyio
 import pytest
+from anyio import TASK_STATUS_IGNORED
+from anyio.abc import TaskStatus
 from prometheus_client.parser import text_string_to_metric_families
 
 from hami_mock import __version__
@@ -148,6 +150,29 @@ def test_the_agent_is_ready_when_all_are_watched(socket_folder: Path) -> None:
 
 def test_an_agent_without_resources_is_ready(socket_folder: Path) -> None:
     assert readiness([], make_agent(socket_folder).configuration).status == 200
+
+
+class Hindered:
+    """A view that isn't ready."""
+
+    name = "hindered"
+    not_ready = "the cat sits on it"
+
+    async def run(self, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
+        task_status.started()
+
+    def status(self) -> dict[str, object]:
+        return {}
+
+
+def test_a_view_that_is_not_ready_makes_the_agent_unready(socket_folder: Path) -> None:
+    agent = make_agent(socket_folder)
+    ready_with(agent, Phase.WATCHED)
+    assert readiness(agent.plugins, agent.configuration, agent.failures()).status == 200
+    agent.views.append(Hindered())
+    answer = readiness(agent.plugins, agent.configuration, agent.failures())
+    assert answer.status == 503
+    assert json.loads(answer.body)["failures"] == {"hindered": "the cat sits on it"}
 
 
 def test_a_configuration_with_an_error_shows_and_the_agent_stays_ready(socket_folder: Path) -> None:
