@@ -118,8 +118,8 @@ def decode(
 
         devices = drs.decode(text, node_name)
     else:
-        read = _read_metax if found is Encoding.METAX else _read_json
-        devices = tuple(read(element, i) for i, element in enumerate(go.json_list(text)))
+        rows = enumerate(go.json_list(text))
+        devices = tuple(_read_row(row, i, is_metax=found is Encoding.METAX) for i, row in rows)
     if not devices:
         raise Malformed("the value has no devices; without any there should be no annotation")
     return devices
@@ -145,16 +145,18 @@ def _has_uuids(text: str) -> bool:
     return "uuid" in fields and "id" not in fields
 
 
-def _read_json(value: object, position: int) -> RegisteredDevice:
-    fields = _fields(value, position, "id")
-    fields.get("devicevendor", str)  # the scheduler refuses another type, but sets it itself
-    return _JSON.read(value, fields.place)
-
-
-def _read_metax(value: object, position: int) -> RegisteredDevice:
-    known = _METAX.read(value, _fields(value, position, "uuid").place)
-    custom = {name: known.pop(name) for name in ("QosPolicy", "Model", "LinkZone")}
-    return RegisteredDevice(**known, type=METAX_TYPE, index=position, custom=custom)
+def _read_row(value: object, position: int, *, is_metax: bool) -> RegisteredDevice:
+    if value is None:
+        raise go.refusal(_place(position), value, "an object")  # the scheduler breaks off there
+    fields = go.Fields(value, _place(position))
+    place = _place(position, fields.get("uuid" if is_metax else "id", str))
+    if is_metax:
+        known = _METAX.read(value, place)
+        custom = {name: known.pop(name) for name in ("QosPolicy", "Model", "LinkZone")}
+        return RegisteredDevice(**known, type=METAX_TYPE, index=position, custom=custom)
+    # The scheduler refuses another type, but sets it itself.
+    go.Fields(value, place).get("devicevendor", str)
+    return _JSON.read(value, place)
 
 
 def _read_colons(text: str) -> tuple[RegisteredDevice, ...]:
@@ -196,14 +198,6 @@ def _write_colon(device: RegisteredDevice, position: int, *, short: bool) -> str
     fields += [device.numa, str(device.healthy).lower()]
     fields += [] if short else [device.index, device.mode]
     return ",".join(map(str, fields)) + ":"
-
-
-def _fields(value: object, position: int, id_key: str) -> go.Fields:
-    if value is None:
-        raise go.refusal(_place(position), value, "an object")  # the scheduler breaks off there
-    fields = go.Fields(value, _place(position))
-    fields.place = _place(position, fields.get(id_key, str))
-    return fields
 
 
 def _place(position: int, device_id: str = "") -> str:

@@ -82,14 +82,20 @@ def hand_out(container: Container) -> Given:
 def environment(
     container: Container, more: tuple[tuple[str, str], ...] = (), **words: str
 ) -> dict[str, str]:
-    """Return the variables of a container; a card that holds two of its devices is named once."""
+    """Return the variables of a container; a card that holds two of its devices is named once.
+
+    Beside {memory} and {cores}, {unique} is what no other container has, and {oversubscribed}
+    "true" if there is more memory than the card has.
+    """
     vendor, known = container.hami.vendor, container.hami.scheduling
     visible = ",".join(dict.fromkeys(container.visible))
-    oversubscribed = known.when_oversubscribed if container.is_oversubscribed else ()
-    templates = (*known.variables, *oversubscribed, *more)
+    words |= {
+        "unique": container.unique,
+        "oversubscribed": "true" if container.is_oversubscribed else "",
+    }
     return {
         **(dict.fromkeys(vendor.visible_devices, visible) if visible else {}),
-        **variables(templates, container.devices, unique=container.unique, **words),
+        **variables((*known.variables, *more), container.devices, **words),
     }
 
 

@@ -80,7 +80,7 @@ class Scheduling(NamedTuple):
     - cordon: the annotation that takes cards out of use
     - switch: the scheduler's flag without which it doesn't look at them
     - card_modes: the modes that a card can be registered with, where they matter
-    - variables, when_oversubscribed: what else a container's environment has, see `environment`
+    - variables: what else a container's environment has, see `handout.environment`
     - custom: what else a card is registered with, by word, index and product
     - beside: the node's annotations that stand beside that with the cards
     - profiles: what a card of a model can be cut into, in MIG mode
@@ -104,7 +104,6 @@ class Scheduling(NamedTuple):
     switch: str = ""
     card_modes: frozenset[str] = frozenset()
     variables: tuple[tuple[str, str], ...] = ()
-    when_oversubscribed: tuple[tuple[str, str], ...] = ()
     custom: Callable[[str, int, str], Mapping[str, Any]] = lambda *_: {}
     beside: "Callable[[Sequence[CardFacts], str], Mapping[str, str]]" = lambda *_: {}
     profiles: Callable[["Model"], "tuple[MigProfile, ...]"] = lambda _: ()

@@ -220,7 +220,20 @@ def test_each_part_may_be_anything(name: str) -> None:
 @pytest.mark.parametrize("name", READERS)
 def test_each_value_may_be_anything(name: str) -> None:
     read, real = READERS[name]
-    values = (*ODD, -1, 2**63, 10**400, 1.5, True, None, [], {}, [[]], ["\ud800"], {"\n": "\n"})
+    values: tuple[Any, ...] = (
+        *ODD,
+        -1,
+        2**63,
+        10**400,
+        1.5,
+        True,
+        None,
+        [],
+        {},
+        [[]],
+        ["\ud800"],
+        {"\n": "\n"},
+    )
     for text in (text for text in real if text.startswith(("[", "{"))):
         document = json.loads(text)
         for holder, key in list(places(document)):

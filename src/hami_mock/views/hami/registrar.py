@@ -18,8 +18,12 @@ from hami_mock.kit.broadcast import Broadcast
 from hami_mock.kit.concurrency import Backoff, first_of
 from hami_mock.kit.text import cut
 from hami_mock.node.state import NodeState
-from hami_mock.views.hami.difference import Difference, difference
-from hami_mock.views.hami.registration import Registration, registration
+from hami_mock.views.hami.registration import (
+    Difference,
+    Registration,
+    difference,
+    registration,
+)
 
 _WITHDRAWAL_SECONDS = 2.0
 _QUIET_SECONDS = 60.0

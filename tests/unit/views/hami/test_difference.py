@@ -3,8 +3,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from hami_mock.hami.kinds import ReportStyle
-from hami_mock.views.hami.difference import Difference, difference
-from hami_mock.views.hami.registration import Registration
+from hami_mock.views.hami.registration import Difference, Registration, difference
 
 NOW = datetime(2026, 11, 15, 23, 25, 11, tzinfo=UTC)
 WANTED = Registration({"cards": "1"}, {"shake": ReportStyle.DOTTED, "quiet": None})
