@@ -25,6 +25,7 @@ from hami_mock.sources.holders import HolderReader
 from hami_mock.sources.inventory import Inventory
 from hami_mock.views.deviceplugin.directory import SocketDirectory
 from hami_mock.views.deviceplugin.plugins import Plugins
+from hami_mock.views.http.metrics import NodeCollector
 from hami_mock.views.http.view import HttpView, agent_routes
 
 if TYPE_CHECKING:
@@ -97,9 +98,11 @@ class Agent:
         settings, kubernetes = self.settings, self._kubernetes
         if settings.http_listen:
             writes = (lambda: kubernetes.writes) if kubernetes else None
-            shown = (self.state, self.plugins, self.configuration, writes)
-            routes = agent_routes(*shown, self.failures, self.supervisor.counts)
-            yield "http", HttpView(settings.http_listen, routes)
+            shown = NodeCollector(
+                self.state, self.plugins, self.configuration, writes,
+                self.failures, self.supervisor.counts,
+            )  # fmt: skip
+            yield "http", HttpView(settings.http_listen, agent_routes(shown))
         yield "inventory", self.inventory
         yield "device plugins", self._plugins
         yield "socket folder", self.directory

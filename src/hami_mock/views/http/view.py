@@ -4,7 +4,7 @@ import json
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any
@@ -12,7 +12,6 @@ from typing import Any
 import anyio
 from anyio.abc import TaskStatus
 
-from hami_mock.node.state import NodeState
 from hami_mock.sources.configuration import Configuration
 from hami_mock.views.deviceplugin.lifecycle import Phase, PluginLifecycle
 from hami_mock.views.http.metrics import CONTENT_TYPE, NodeCollector, render
@@ -44,19 +43,11 @@ class HttpView:
         return {"address": self._address}
 
 
-def agent_routes(
-    state: NodeState,
-    plugins: Sequence[PluginLifecycle],
-    configuration: Configuration,
-    api_writes: Callable[[], int] | None = None,
-    failures: Callable[[], Mapping[str, str]] = dict,
-    failure_counts: Mapping[str, int] = _NOTHING,
-) -> Routes:
-    told = (state, plugins, configuration, api_writes, failures, failure_counts)
+def agent_routes(shown: NodeCollector) -> Routes:
     return {
         "/healthz": lambda: Answer(b"ok\n"),
-        "/readyz": lambda: readiness(plugins, configuration, failures()),
-        "/metrics": _Scrapes(NodeCollector(*told)).answer,
+        "/readyz": lambda: readiness(shown.plugins, shown.configuration, shown.failures()),
+        "/metrics": _Scrapes(shown).answer,
     }
 
 
