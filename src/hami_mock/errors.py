@@ -37,6 +37,9 @@ class Refused(KubeletError):
 class ClusterError(HamiMockError):
     """Nobody must act: what the API server didn't do is tried again, and logged."""
 
+    retry_after = 0.0
+    """Seconds that it wants to be left alone for."""
+
 
 class NotThere(ClusterError):
     """The object doesn't exist (any more)."""
@@ -51,7 +54,7 @@ class Away(ClusterError):
 
 
 class NotAllowed(ClusterError):
-    """The operator must act: the agent's role lacks a rule; the text says which."""
+    """The operator must act: the token isn't accepted, or the role lacks a rule; the text says so."""
 
 
 class DeviceError(HamiMockError):

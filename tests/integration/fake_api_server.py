@@ -43,6 +43,12 @@ class FakeApiServer:
     """Each as "get nodes n1"."""
     refuse: Callable[[str], int | None] = lambda _: None
     """Gives a status for a request that should be refused."""
+    retry_after: str = ""
+    """What a refusal says of the time to wait."""
+    answer: Callable[[str], bytes | None] = lambda _: None
+    """Gives the body of an answer that no API server should give."""
+    odd_event: bytes = b""
+    """A line that the next watch gets first, and once."""
     before_patch: Hook | None = None
     """Called once, before the next patch is looked at."""
     lose_answers: int = 0
@@ -130,7 +136,12 @@ class FakeApiServer:
         self.requests.append(line)
         self._stir()
         if status := self.refuse(line):
-            return _status(status, f"no {line} today")
+            refusal = _status(status, f"no {line} today")
+            if self.retry_after:
+                refusal.headers["Retry-After"] = self.retry_after
+            return refusal
+        if (body := self.answer(line)) is not None:
+            return web.Response(body=body, content_type="application/json")
         if verb == "watch":
             response = web.StreamResponse()
             with suppress(ConnectionResetError):  # who watched may have gone
@@ -141,16 +152,16 @@ class FakeApiServer:
             self._stir()
             return web.json_response(self.created[-1], status=201)
         if verb == "list":
-            return self._list(resource, request.query["fieldSelector"])
+            return self._list(resource, request.query.get("fieldSelector", ""))
         return await self._single(request, (resource, namespace, name[0]))
 
     def _list(self, resource: str, selector: str) -> web.StreamResponse:
         key, _, value = selector.partition("=")
-        assert key == "spec.nodeName"
+        assert key in ("", "spec.nodeName")
         items = [
             thing
             for (kind, *_), thing in self.objects.items()
-            if kind == resource and thing["spec"].get("nodeName") == value
+            if kind == resource and (not key or thing["spec"].get("nodeName") == value)
         ]
         return web.json_response({"items": items})
 
@@ -189,6 +200,9 @@ class FakeApiServer:
             gone = {"kind": "Status", "code": 410, "message": "too old resource version"}
             await response.write(_line("ERROR", gone))
             return
+        if self.odd_event:
+            event, self.odd_event = self.odd_event, b""
+            await response.write(event)
         ending = self._end_watches
         while not ending.is_set():
             changed = self._changed

@@ -82,7 +82,7 @@ def test_a_patch_of_what_somebody_changed_is_a_conflict(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("status", "error", "text"),
     [
-        (401, NotAllowed, "the role needs the verb get for nodes"),
+        (401, NotAllowed, "the token isn't accepted: it has expired, or is for another cluster$"),
         (403, NotAllowed, "the role needs the verb get for nodes"),
         (404, NotThere, "get nodes n1: no get nodes n1 today"),
         (409, Conflict, "get nodes n1"),
@@ -266,9 +266,9 @@ def test_a_server_that_ends_every_watch_at_once_is_not_asked_in_a_hot_loop(
     delays: list[float] = []
 
     class Noted(Backoff):
-        def next(self) -> float:
+        def next(self, least: float = 0.0) -> float:
             delays.append(self._last)
-            super().next()
+            super().next(least)
             return 0.0
 
     monkeypatch.setattr(module, "Backoff", Noted)

@@ -4,30 +4,33 @@ The client library's models are passed by: they cost much to build, refuse objec
 they know, and lose those they don't.
 """
 
-import json
 import logging
 import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from pathlib import Path
+from random import uniform
 from typing import TYPE_CHECKING, Any, Self
 
 import anyio
 
-from hami_mock.cluster.requests import Request, receive, refusal, sending
-from hami_mock.errors import Away, ClusterError, HamiMockError, StartError
+from hami_mock.cluster import objects
+from hami_mock.cluster.objects import Object, annotations_of
+from hami_mock.cluster.requests import Request, read, receive, sending
+from hami_mock.errors import ClusterError, HamiMockError, StartError
 from hami_mock.kit.concurrency import Backoff
+from hami_mock.kit.text import cut
 from hami_mock.kubelet.limits import Version, parse_version
 
 if TYPE_CHECKING:
     from kubernetes_asyncio.client import ApiClient
 
-Object = dict[str, Any]
-"""A node or a pod."""
+__all__ = ["Kubernetes", "Object", "annotations_of", "is_configured", "kubelet_version"]
 
-WATCH_SECONDS = 300
-"""How long the server should keep a watch open; then the object is read again."""
-_SILENCE_SECONDS = WATCH_SECONDS + 30.0
+WATCH_SECONDS = 50
+"""How long the server should keep a watch open, at the most."""
+GRACE_SECONDS = 8.0
+"""After that and so much silence, nobody is there: a connection may die without a word."""
 _STEADY_SECONDS = 10.0
 """A watch that lasted this long was no failure, whatever ended it."""
 _USER_CONFIG = Path("~/.kube/config")
@@ -38,10 +41,6 @@ _log = logging.getLogger(__name__)
 def is_configured() -> bool:
     """Tell whether there is an API server to ask: this is a pod, or $KUBECONFIG names one."""
     return "KUBERNETES_SERVICE_HOST" in os.environ or "KUBECONFIG" in os.environ
-
-
-def annotations_of(thing: Object) -> dict[str, str]:
-    return thing["metadata"].get("annotations") or {}
 
 
 async def kubelet_version(node_name: str) -> Version | None:
@@ -72,7 +71,7 @@ class Kubernetes:
         except Exception as error:
             # Whatever it is (the library raises its own, YAML's, OS errors): no agent without it.
             reason = getattr(error, "reason", None) or f"{type(error).__name__}: {error}"
-            raise StartError(f"the API server can't be used: {reason}") from error
+            raise StartError(f"the API server can't be used: {cut(reason)}") from error
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -114,56 +113,60 @@ class Kubernetes:
 
     async def create_event(self, namespace: str, event: Object) -> None:
         self.writes += 1
-        await self._send(Request("create", "events", namespace=namespace), event)
+        request = Request("create", "events", namespace=namespace)
+        async with sending(self._client, request, event):
+            pass  # whatever the answer, it is made
 
     async def watch_node(self, name: str) -> AsyncGenerator[Object, None]:
         """Yield a node now and after each change, for ever; close it with `aclosing`.
 
-        Whatever ends a watch (the server does so now and then; 410, when it has forgotten where we
-        were), the node is read again and watched from there. Changes in between become one.
+        A watch that the server ends in order goes on where it was. Whatever else ends it (410, when
+        the server has forgotten where we were), the node is read again and watched from there.
+        Changes in between become one.
         """
         backoff = Backoff()
-        last_version = reason = ""
+        version = yielded = reason = ""
         while True:
-            since = anyio.current_time()
+            since, least = anyio.current_time(), 0.0
             try:
-                node = await self.node(name)
-                version = node["metadata"]["resourceVersion"]
-                if version != last_version:
-                    last_version = version
-                    yield node
-                reason = ""
-                async with aclosing(self._changes(name, version)) as changes:
-                    async for node in changes:
-                        last_version = node["metadata"]["resourceVersion"]
+                if not version:
+                    node = await self.node(name)
+                    version, reason = node["metadata"]["resourceVersion"], ""
+                    if version != yielded:
+                        yielded = version
                         yield node
+                async with aclosing(self._changes(name, version)) as changes:
+                    async for version, changed in changes:
+                        if changed is not None:
+                            yielded = version
+                            yield changed
             except ClusterError as error:
+                version, least = "", error.retry_after
                 if str(error) != reason:
                     # Once per reason, not once per try: an API server may be away for hours.
                     _log.warning("can't watch node %s: %s", name, error)
                     reason = str(error)
             if anyio.current_time() - since > _STEADY_SECONDS:
                 backoff.reset()
-            await anyio.sleep(backoff.next())
+            await anyio.sleep(backoff.next(least))
 
-    async def _changes(self, name: str, version: str) -> AsyncGenerator[Object, None]:
-        """Yield a node after each change from that version on, until the server ends the watch."""
+    async def _changes(
+        self, name: str, version: str
+    ) -> AsyncGenerator[tuple[str, Object | None], None]:
+        """Yield what `objects.event` reads, until the server ends the watch."""
+        # Not all agents of a cluster at the same moment.
+        seconds = round(WATCH_SECONDS * uniform(0.8, 1.0))
         query = {
             "watch": "1",
             "fieldSelector": f"metadata.name={name}",
             "resourceVersion": version,
-            "timeoutSeconds": str(WATCH_SECONDS),
+            "timeoutSeconds": str(seconds),
             "allowWatchBookmarks": "true",
         }
         request = Request("watch", "nodes", name, query=query)
-        async with sending(self._client, request, silence=_SILENCE_SECONDS) as response:
+        async with sending(self._client, request, silence=seconds + GRACE_SECONDS) as response:
             async for line in receive(request, response):
-                event = _read(request, line)
-                kind, thing = event.get("type"), event.get("object") or {}
-                if kind == "ERROR":
-                    raise refusal(request, thing.get("code") or 0, thing.get("message", ""))
-                if kind in ("ADDED", "MODIFIED"):
-                    yield thing
+                yield objects.event(request, line)
 
     async def _patch(
         self, request: Request, annotations: Mapping[str, str | None], version: str | None
@@ -175,12 +178,12 @@ class Kubernetes:
         return await self._send(request, {"metadata": metadata})
 
     async def _list(self, request: Request) -> list[Object]:
-        return list((await self._send(request)).get("items") or ())
+        async with sending(self._client, request) as response:
+            return objects.several(request, await read(request, response))
 
     async def _send(self, request: Request, body: Object | None = None) -> Object:
         async with sending(self._client, request, body) as response:
-            text = b"\n".join([line async for line in receive(request, response)])
-        return _read(request, text)
+            return objects.single(request, await read(request, response))
 
 
 async def _client() -> "ApiClient":
@@ -199,13 +202,3 @@ async def _client() -> "ApiClient":
         # By name: the library remembers the variable as it was when it was imported.
         await config.load_kube_config(config_file=os.environ.get("KUBECONFIG"))
     return client.ApiClient()
-
-
-def _read(request: Request, text: bytes) -> Object:
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise Away(f"can't {request}: the answer is not JSON, or is cut off") from error
-    if not isinstance(found, dict):
-        raise Away(f"can't {request}: the answer is not an object")
-    return found

@@ -28,9 +28,12 @@ class Backoff:
     random: Random = field(default_factory=Random)
     _last: float = 0.0
 
-    def next(self) -> float:
+    def next(self, least: float = 0.0) -> float:
+        """Return the delay before the next try: `least` and a little more, if that is longer."""
         self._last = min(self._last * 2 or self.first, self.longest)
-        return self._last * self.random.uniform(0.5, 1.0)
+        return max(
+            self._last * self.random.uniform(0.5, 1.0), least * self.random.uniform(1.0, 1.25)
+        )
 
     def reset(self) -> None:
         self._last = 0.0

@@ -44,7 +44,7 @@ class NodeEvents:
                 except ClusterError as error:
                     self._error = str(error)
                     _log.warning("can't report an event to Kubernetes: %s", error)
-                    await anyio.sleep(backoff.next())
+                    await anyio.sleep(backoff.next(error.retry_after))
                     break
                 self._reported, self._error = event.number, None
                 backoff.reset()

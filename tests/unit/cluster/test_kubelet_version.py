@@ -21,7 +21,8 @@ NODE_INFO = dict.fromkeys(
 
 
 def node(version: str) -> dict[str, Any]:
-    return {"status": {"nodeInfo": {**NODE_INFO, "kubeletVersion": version}}}
+    metadata = {"name": "node-a", "resourceVersion": "7"}
+    return {"metadata": metadata, "status": {"nodeInfo": {**NODE_INFO, "kubeletVersion": version}}}
 
 
 def kubeconfig(server: str) -> str:

@@ -1,0 +1,102 @@
+"""What the API server answers, checked in one place: nobody behind it needs to doubt its shape.
+
+A proxy may answer in the server's stead, and anything may be written by anybody who may write it.
+"""
+
+import json
+from typing import Any
+
+from hami_mock.cluster.requests import Request
+
+Object = dict[str, Any]
+"""A node or a pod: its metadata has what `_checked` asks for; annotations, spec and status are
+mappings, if only empty ones."""
+
+
+def annotations_of(thing: Object) -> dict[str, str]:
+    annotations: dict[str, str] = thing["metadata"]["annotations"]
+    return annotations
+
+
+def single(request: Request, text: bytes) -> Object:
+    """Read the object that was asked for. Raises Away."""
+    return _checked(request, _document(request, text))
+
+
+def several(request: Request, text: bytes) -> list[Object]:
+    """Read a list of objects. Raises Away."""
+    items = _document(request, text).get("items")
+    if not isinstance(items, list | None):
+        raise request.away("the answer's items are not a list")
+    return [_checked(request, item) for item in items or ()]
+
+
+def event(request: Request, text: bytes) -> tuple[str, Object | None]:
+    """Read an event of a watch: the version to go on from, and the object if it has changed.
+
+    Raises ClusterError if the event is one, or none that can be understood.
+    """
+    document = _document(request, text)
+    kind, thing = document.get("type"), document.get("object")
+    if not isinstance(thing, dict):
+        raise request.away("an event is without an object")
+    match kind:
+        case "ADDED" | "MODIFIED":
+            thing = _checked(request, thing)
+            return thing["metadata"]["resourceVersion"], thing
+        case "BOOKMARK":
+            return _text(request, _mapping(request, thing, "metadata"), "resourceVersion"), None
+        case "DELETED":
+            raise request.refusal(404, "it was deleted")
+        case "ERROR":
+            raise request.refusal(thing.get("code"), str(thing.get("message", "")))
+        case _:
+            raise request.away(f"{kind!r} is not an event")
+
+
+def _document(request: Request, text: bytes) -> Object:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise request.away("the answer is not JSON, or is cut off") from error
+    if not isinstance(found, dict):
+        raise request.away("the answer is not an object")
+    return found
+
+
+def _checked(request: Request, thing: object) -> Object:
+    if not isinstance(thing, dict):
+        raise request.away("the answer is not an object")
+    metadata = _mapping(request, thing, "metadata")
+    name = _text(request, metadata, "name")
+    if request.name not in ("", name):
+        raise request.away(f"the answer is about {name!r}")
+    _text(request, metadata, "resourceVersion")
+    if request.resource == "pods":
+        _text(request, metadata, "namespace")
+    if not isinstance(metadata.setdefault("uid", ""), str):
+        raise request.away("metadata.uid is not a text")
+    for key in ("spec", "status"):
+        _mapping(request, thing, key)
+    annotations = _mapping(request, metadata, "annotations")
+    for key, value in annotations.items():
+        if not isinstance(value, str):
+            raise request.away(f"the annotation {key!r} is not a text")
+    return thing
+
+
+def _mapping(request: Request, thing: Object, key: str) -> Object:
+    """Return a mapping in an object; what is missing or null becomes an empty one."""
+    if thing.get(key) is None:
+        thing[key] = {}
+    found = thing[key]
+    if not isinstance(found, dict):
+        raise request.away(f"{key} is not a mapping")
+    return found
+
+
+def _text(request: Request, metadata: Object, key: str) -> str:
+    found = metadata.get(key)
+    if not (found and isinstance(found, str)):
+        raise request.away(f"metadata.{key} is missing, or is not a text")
+    return found
