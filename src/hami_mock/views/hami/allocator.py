@@ -109,17 +109,19 @@ class Allocator:
         """Look at the lock that stands now until it is gone: its pod may take a moment to fail."""
         first: NodeLock | None = None
         while True:
+            pause = _LOOK_AGAIN_SECONDS
             try:
                 async with self._one_at_a_time:
                     lock = await self._standing_lock()
             except ClusterError as error:
                 why = explain(error)
                 _log.warning("can't check for a lock that was left behind: %s", why)
+                pause = max(pause, error.retry_after)
             else:
                 first = first or lock
                 if lock is None or lock != first:
                     return
-            await anyio.sleep(_LOOK_AGAIN_SECONDS)
+            await anyio.sleep(pause)
 
     def _attempt(self, resource: Resource, requests: Sequence[Sequence[str]]) -> Attempt:
         assert resource.hami is not None, "the caller asks `handles` first"

@@ -68,7 +68,7 @@ class Attempt:
                 return sent.environments
             except (Conflict, Away) as error:
                 self.trouble = cut(str(error))
-                await anyio.sleep(backoff.next())
+                await anyio.sleep(backoff.next(error.retry_after))
 
     async def _look(self) -> Answer:
         await self.find()

@@ -52,5 +52,5 @@ async def release(
                 version = node["metadata"]["resourceVersion"]
                 await kubernetes.patch_node_annotations(node_name, held, version)
             return
-        except (Conflict, Away):
-            await anyio.sleep(backoff.next())
+        except (Conflict, Away) as error:
+            await anyio.sleep(backoff.next(error.retry_after))

@@ -125,7 +125,7 @@ class Registrar:
             )
         except ClusterError as error:
             self._fail(error)
-            return self._after_failure.next()
+            return self._after_failure.next(error.retry_after)
         self._after_failure.reset()
         self._written, self._error = wanted, None
         # Once removed they are the scheduler's: it writes handshakes on nodes without cards too.
