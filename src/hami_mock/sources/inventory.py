@@ -44,6 +44,7 @@ class Inventory:
         # Also of resources that aren't offered now, and may come back: pods hold them.
         self._devices = unit_record.read(folder.path, settings)
         self._is_recorded = False
+        self._trouble: str | None = None
 
     async def past(self) -> Past:
         """Return what was offered until now, and what of it pods hold."""
@@ -85,7 +86,7 @@ class Inventory:
         devices = self._devices | _devices(self._state.node) | _devices(node)
         try:
             unit_record.write(self._folder.path, devices)
-            self._is_recorded = True
+            self._is_recorded, self._trouble = True, None
         except FileNotFoundError:
             # The kubelet will make the folder.
             self._is_recorded = False
@@ -96,8 +97,11 @@ class Inventory:
             self._record(self._state.node)
         except OSError as error:
             self._is_recorded = False
-            path = self._folder.path / unit_record.FILE
-            _log.warning("a restart may renumber units: %s: %s", path, error.strerror)
+            if error.strerror != self._trouble:
+                # Once per reason, not once per try.
+                path = self._folder.path / unit_record.FILE
+                _log.warning("a restart may renumber units: %s: %s", path, error.strerror)
+            self._trouble = error.strerror
 
     async def _remove_needless_record(self) -> None:
         """Leave nothing behind where no pod holds a device: units may be numbered anew then."""
@@ -107,7 +111,7 @@ class Inventory:
         if scope.cancelled_caught or holders is None:
             return
         if not any(self._devices.keys() & holder.devices.keys() for holder in holders):
-            (self._folder.path / unit_record.FILE).unlink(missing_ok=True)
+            unit_record.remove(self._folder.path)
 
     async def _record_again(self) -> None:
         """Write the record whenever it is gone: somebody may empty the folder."""

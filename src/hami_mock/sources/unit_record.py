@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hami_mock.kit import own_files
+from hami_mock.kit.text import cut
 from hami_mock.kubelet.unit_ids import Numbers, UnitIds
 from hami_mock.kubelet.wire import MESSAGE_LIMIT
 from hami_mock.node.devices import Devices
@@ -22,6 +24,8 @@ FILE = "hami-mock-units.json"
 
 _MOST = MESSAGE_LIMIT
 """No list has so many devices, nor a number that high."""
+_MOST_BYTES = 16 * 2**20
+"""More than any history of cards makes."""
 
 _log = logging.getLogger(__name__)
 
@@ -41,18 +45,22 @@ def read(folder: Path, settings: Settings) -> dict[str, Devices]:
     try:
         return {
             str(name): UnitDevices(UnitIds(of), _numbers(name, entry.get("cards", entry)))
-            for name, entry in json.loads(path.read_text()).items()
+            for name, entry in _document(path).items()
             if (of := str(entry.get("heads") or heads.get(name, "")))
         }
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, TypeError, AttributeError) as error:
-        _log.warning("%s can't be used, so units are renumbered: %s", path, error)
+    except (OSError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        _log.warning("%s can't be used, so units are renumbered: %s", path, cut(str(reason)))
         return {}
 
 
 def write(folder: Path, devices: Mapping[str, Devices]) -> None:
-    """Keep the numbers of resources' units. Raises OSError."""
+    """Keep the numbers of resources' units. Raises OSError.
+
+    What is on record already needs no room: an agent may start anew on a full disk.
+    """
     document = {
         name: {
             "heads": own.heads,
@@ -63,10 +71,31 @@ def write(folder: Path, devices: Mapping[str, Devices]) -> None:
         for name, own in devices.items()
         if isinstance(own, UnitDevices)
     }
-    path = folder / FILE
-    new = path.with_suffix(".new")
-    new.write_text(json.dumps(document) + "\n")
-    new.replace(path)
+    content = json.dumps(document).encode() + b"\n"
+    if _bytes(folder / FILE) != content:
+        own_files.write_whole(folder / FILE, content)
+
+
+def remove(folder: Path) -> None:
+    """Forget the numbers; what stands in the record's place and isn't one stays."""
+    try:
+        own_files.remove_regular(folder / FILE)
+    except OSError as error:
+        _log.warning("%s stays: %s", folder / FILE, error.strerror)
+
+
+def _bytes(path: Path) -> bytes | None:
+    try:
+        return own_files.read_regular(path, _MOST_BYTES)
+    except OSError:
+        return None  # so it has to be written
+
+
+def _document(path: Path) -> Any:
+    try:
+        return json.loads(own_files.read_regular(path, _MOST_BYTES))
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
 
 
 def _numbers(name: str, document: Any) -> dict[str, Numbers]:

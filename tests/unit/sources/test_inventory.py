@@ -1,5 +1,6 @@
 import errno
 import logging
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -237,12 +238,12 @@ def test_a_change_that_can_not_be_recorded_is_refused(
     state = change(None, 50)
     before = keys(state)
 
-    def full(self: Path, text: str) -> int:
+    def full(descriptor: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     async def grow(kept: Inventory, _: FolderWatch) -> None:
         source = ConfiguredSource(kept)
-        monkeypatch.setattr(Path, "write_text", full)
+        monkeypatch.setattr(os, "fsync", full)
         with pytest.raises(UsageError) as caught:
             await source.use(load({**FLAGS, "nvidia-memory": "60"}))
         assert str(caught.value) == (
@@ -270,7 +271,10 @@ def test_a_start_that_can_not_be_recorded_goes_on_with_a_warning(
 
     with caplog.at_level(logging.WARNING):
         playing(change(None, 50), socket_folder, make_room)
-    assert f"a restart may renumber units: {record}: Is a directory" in caplog.text
+    assert (
+        f"a restart may renumber units: {record}: hami-mock-units.new is not a regular file"
+        in caplog.text
+    )
 
 
 @pytest.mark.parametrize(
