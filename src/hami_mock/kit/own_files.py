@@ -1,4 +1,4 @@
-"""Files in a folder where anybody may have put something else under their name.
+"""Files of ours in a folder where anybody may have put something else under their name.
 
 A link, a pipe, a folder or a socket is never followed, waited for, removed or replaced: it is
 somebody else's.

@@ -1,6 +1,7 @@
 """The configuration while the agent runs: read again, checked whole, applied as one step."""
 
 import logging
+import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -15,12 +16,15 @@ from hami_mock.errors import UsageError
 from hami_mock.kit.broadcast import Broadcast
 from hami_mock.kit.concurrency import first_of
 from hami_mock.kit.folder_watch import FolderWatch
+from hami_mock.kit.own_files import read_regular
+from hami_mock.kit.text import cut
 from hami_mock.node.event_kinds import Kind
 from hami_mock.node.state import NodeState
 from hami_mock.settings.differences import differences, refusals
 from hami_mock.settings.options import Takes
 from hami_mock.settings.settings import Settings, load
 
+_MOST_BYTES = 4 * 2**20
 _SETTLE_SECONDS = 0.2
 """A file is read when it has stayed the same for so long: somebody may still be writing it."""
 
@@ -127,11 +131,18 @@ class Configuration:
 
     async def _apply(self, overrides: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
         """Load and apply. What was just asked for (`new`) must not have to wait for a start."""
-        settings = load(self._flags, overrides)
-        changed = list(differences(self.settings, settings))
-        if problems := refusals(changed, new):
-            raise UsageError(problems)
-        of_cards = await self._source.use(settings)
+        try:
+            settings = load(self._flags, overrides)
+            changed = list(differences(self.settings, settings))
+            if problems := refusals(changed, new):
+                raise UsageError(problems)
+            of_cards = await self._source.use(settings)
+        except UsageError:
+            raise
+        except Exception as error:
+            # Nobody foresaw it; the node shouldn't suffer.
+            reason = cut(f"{type(error).__name__}: {error}")
+            raise UsageError(f"the configuration can't be used: {reason}") from error
         at_once = [c.line for c in changed if c.takes_effect is Takes.AT_ONCE]
         waiting = [c.line for c in changed if c.takes_effect is Takes.AT_START]
         lines = [*at_once, *of_cards, *waiting]
@@ -164,7 +175,8 @@ class Configuration:
 
 def _bytes(file: Path) -> bytes | None:
     try:
-        return file.read_bytes()
-    except OSError:
+        # A ConfigMap's file is a link.
+        return read_regular(Path(os.path.realpath(file)), _MOST_BYTES)
+    except (OSError, ValueError):
         # `load` will say what is wrong with it.
         return None

@@ -1,6 +1,7 @@
 """The configuration of an agent that runs, without its sockets."""
 
 import logging
+import os
 from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
@@ -128,6 +129,58 @@ def test_a_file_that_did_not_change_changes_nothing(start: Start) -> None:
     assert [resource.devices.key for resource in agent.state.node.resources] == before
     assert agent.events == []
     assert agent.configuration.changed is None
+
+
+@pytest.mark.parametrize("part", ["configuration.load", "configured.plan"])
+def test_what_nobody_foresaw_leaves_the_old_settings_in_force_and_is_told(
+    start: Start, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = start()
+    node, settings = agent.state.node, agent.configuration.settings
+
+    def fail(*_: object) -> None:
+        raise RecursionError("x" * 1000)
+
+    monkeypatch.setattr(f"hami_mock.sources.{part}", fail)
+    agent.write("nvidia-memory: 60")
+    anyio.run(agent.configuration.follow)
+    (line,) = agent.configuration.error
+    assert line.startswith("the configuration can't be used: RecursionError: xxx")
+    assert len(line) < 400
+    (event,) = agent.events
+    assert (event.kind, event.message) == (Kind.CONFIGURATION_REJECTED, line)
+    assert rejected(lambda: agent.set(nvidia_memory="70")) == line
+    assert (agent.state.node, agent.configuration.settings) == (node, settings)
+    monkeypatch.undo()
+    assert agent.reload()
+    assert agent.configuration.error == ()
+
+
+@pytest.mark.parametrize("put", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_what_takes_the_place_of_the_file_is_not_waited_for(
+    start: Start, put: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = start()
+    agent.file.unlink()
+    put(agent.file)
+    loaded = anyio.Event()
+
+    def load(*_: object) -> None:
+        loaded.set()
+        raise UsageError("it is no file")
+
+    monkeypatch.setattr("hami_mock.sources.configuration.load", load)
+    monkeypatch.setattr("hami_mock.sources.configuration._SETTLE_SECONDS", 0.0)
+
+    async def scenario() -> None:
+        with anyio.fail_after(20):
+            async with anyio.create_task_group() as tasks:
+                await tasks.start(agent.configuration.run)
+                await loaded.wait()
+                tasks.cancel_scope.cancel()
+
+    anyio.run(scenario)
+    assert agent.configuration.error == ("it is no file",)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import anyio
 from anyio.abc import TaskStatus
 
 from hami_mock.errors import UsageError
+from hami_mock.kit.text import cut
 from hami_mock.node.event_kinds import Kind
 from hami_mock.node.fault import Fault
 from hami_mock.node.fault_kinds import UNHEALTHY
@@ -61,17 +62,16 @@ class AnnotatedSource:
 
     async def _follow(self, document: Mapping[str, Any]) -> None:
         async with self._one_at_a_time:
-            now = relevant(document, self._settings, self._config)
-            is_news = now != self._relevant
-            self._document, self._relevant = document, now
-            if not is_news:
-                return
             try:
-                lines = await self._apply(self._settings, self._config)
-            except UsageError as error:
-                # The next heartbeat of the node brings the next try.
+                now = relevant(document, self._settings, self._config)
+                is_news = now != self._relevant
+                self._document, self._relevant = document, now
+                lines = await self._apply(self._settings, self._config) if is_news else ()
+            except Exception as error:
+                # What there was stays; the next heartbeat of the node brings the next try.
                 self._relevant = None
-                self._tell_missing(error.problems)
+                reason = cut(f"the node can't be understood: {type(error).__name__}: {error}")
+                self._tell_missing(error.problems if isinstance(error, UsageError) else (reason,))
                 return
             if lines:
                 self._state.events.add(Kind.CONFIGURATION_CHANGED, _SUBJECT, "; ".join(lines))

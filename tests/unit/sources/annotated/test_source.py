@@ -255,3 +255,28 @@ def test_what_can_not_be_recorded_is_a_reason_until_it_can(socket_folder: Path) 
         assert not rig.source.missing
 
     play(socket_folder, script)
+
+
+def test_what_nobody_foresaw_leaves_all_as_it_was_and_is_said_once(
+    socket_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RecursionError("x" * 1000)
+
+    async def script(rig: Rig) -> None:
+        await rig.say(ONE)
+        with monkeypatch.context() as patch:
+            patch.setattr("hami_mock.sources.annotated.source.derive", fail)
+            await rig.say(TWO)
+            await rig.say({**TWO, "spec": {"unschedulable": True}})
+        assert rig.offered() == COUNTS
+        (reason,) = rig.source.missing
+        assert reason.startswith("the node can't be understood: RecursionError: xxx")
+        assert len(reason) < 400
+        # A heartbeat: nothing else is new.
+        await rig.say(TWO)
+        assert rig.offered() == {name: count * 2 for name, count in COUNTS.items()}
+        assert not rig.source.missing
+
+    rig = play(socket_folder, script)
+    assert len(rig.events(Kind.CONFIGURATION_REJECTED)) == 1
