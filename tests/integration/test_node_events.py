@@ -76,3 +76,34 @@ async def test_what_could_not_be_reported_is_reported_later(
     assert [event["message"] for event in server.created] == ["first", "second"]
     assert "can't report an event" in caplog.text
     assert "create" in caplog.text, "the rule that is missing is named"
+
+
+@pytest.mark.anyio
+async def test_an_api_server_that_wants_to_be_left_alone_is_told_of_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    waits: list[float] = []
+
+    class Noted(Backoff):
+        def next(self, least: float = 0.0) -> float:
+            waits.append(super().next(least))
+            return 0.0
+
+    monkeypatch.setattr(node_events, "Backoff", Noted)
+    state = NodeState(laid_out())
+    async with (
+        api_server(tmp_path) as server,
+        Kubernetes() as kubernetes,
+        anyio.create_task_group() as tasks,
+    ):
+        server.refuse = lambda _: 429 if len(server.requests) < 5 else None
+        server.retry_after = "20"
+        await tasks.start(NodeEvents(kubernetes, state).run)
+        state.events.add(Kind.CONFIGURATION_CHANGED, "", "a\nb" + "x" * 5000)
+        await server.wait_until(lambda: len(server.created) == 1)
+        tasks.cancel_scope.cancel()
+    assert [20 <= wait <= 25 for wait in waits] == [True] * 4
+    assert caplog.text.count("can't report an event") == 1
+    message = server.created[0]["message"]
+    assert message.startswith("a\\nbxxx")
+    assert 1000 < len(message) <= 1025

@@ -9,6 +9,7 @@ from anyio.abc import TaskStatus
 
 from hami_mock.errors import ClusterError
 from hami_mock.kit.concurrency import Backoff
+from hami_mock.kit.text import cut
 from hami_mock.node.events import Event
 from hami_mock.node.state import NodeState
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from hami_mock.cluster.kubernetes import Kubernetes
 
 NAMESPACE = "default"  # where Events of things without a namespace live
-_LONGEST_MESSAGE = 1024
+_LONGEST_MESSAGE = 1023
 _log = logging.getLogger(__name__)
 
 
@@ -42,8 +43,10 @@ class NodeEvents:
                 try:
                     await self._kubernetes.create_event(NAMESPACE, as_kubernetes(node, event))
                 except ClusterError as error:
+                    if str(error) != self._error:
+                        # Once per reason, not once per try.
+                        _log.warning("can't report an event to Kubernetes: %s", error)
                     self._error = str(error)
-                    _log.warning("can't report an event to Kubernetes: %s", error)
                     await anyio.sleep(backoff.next(error.retry_after))
                     break
                 self._reported, self._error = event.number, None
@@ -64,7 +67,7 @@ def as_kubernetes(node_name: str, event: Event) -> dict[str, Any]:
         # kubectl finds the Events of a Node by its name in the place of a UID, as the kubelet's.
         "involvedObject": {"kind": "Node", "name": node_name, "uid": node_name},
         "reason": event.kind,
-        "message": message[:_LONGEST_MESSAGE],
+        "message": cut(message, _LONGEST_MESSAGE),
         "type": "Warning" if event.is_warning else "Normal",
         "source": {"component": "hami-mock", "host": node_name},
         "firstTimestamp": when,
