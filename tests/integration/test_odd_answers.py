@@ -87,12 +87,13 @@ def run(folder: Path, scenario: Scenario) -> None:
 def test_an_object_is_as_it_should_be_or_the_server_is_away(tmp_path: Path, body: bytes) -> None:
     async def scenario(server: FakeApiServer, kubernetes: Kubernetes) -> None:
         server.answer = lambda _: body
-        for ask in (
+        asks: list[Callable[[], Awaitable[object]]] = [
             lambda: kubernetes.node("n1"),
             lambda: kubernetes.pod("x", "n1"),
             lambda: kubernetes.patch_node_annotations("n1", {}),
             lambda: kubernetes.patch_pod_annotations("x", "n1", {}),
-        ):
+        ]
+        for ask in asks:
             with pytest.raises(Away) as caught:
                 await ask()
             assert len(str(caught.value)) < 500
