@@ -1,4 +1,1 @@
-"""The API server's side: the only place that knows kubernetes_asyncio.
-
-It is imported where it is used, because it takes longer to import than all the rest together.
-"""
+"""The API server's side: the only place that knows kubernetes_asyncio."""

@@ -43,8 +43,8 @@ class Inventory:
         self._folder = folder
         # Also of resources that aren't offered now, and may come back: pods hold them.
         self._devices = unit_record.read(folder.path, settings)
-        self._is_recorded = False
-        self._trouble: str | None = None
+        self._trouble: str | None = ""
+        """Why the record isn't as it should be; None if it is."""
 
     async def past(self) -> Past:
         """Return what was offered until now, and what of it pods hold."""
@@ -86,17 +86,15 @@ class Inventory:
         devices = self._devices | _devices(self._state.node) | _devices(node)
         try:
             unit_record.write(self._folder.path, devices)
-            self._is_recorded, self._trouble = True, None
+            self._trouble = None
         except FileNotFoundError:
-            # The kubelet will make the folder.
-            self._is_recorded = False
+            self._trouble = ""  # the kubelet will make the folder
         self._devices = devices
 
     def _try_to_record(self) -> None:
         try:
             self._record(self._state.node)
         except OSError as error:
-            self._is_recorded = False
             if error.strerror != self._trouble:
                 # Once per reason, not once per try.
                 path = self._folder.path / unit_record.FILE
@@ -118,12 +116,13 @@ class Inventory:
         path = self._folder.path / unit_record.FILE
 
         def is_lost() -> bool:
-            return not (self._is_recorded and path.exists()) and self._folder.path.is_dir()
+            is_whole = self._trouble is None and path.exists()
+            return not is_whole and self._folder.path.is_dir()
 
         while True:
             await self._folder.wait_until(is_lost)
             self._try_to_record()
-            if not self._is_recorded:
+            if self._trouble is not None:
                 await anyio.sleep(_AGAIN_SECONDS)
 
     async def _release_retired(self) -> None:

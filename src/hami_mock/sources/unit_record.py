@@ -8,6 +8,7 @@ hold to other cards. So a small file beside the sockets says which numbers are w
 import json
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -71,9 +72,11 @@ def write(folder: Path, devices: Mapping[str, Devices]) -> None:
         for name, own in devices.items()
         if isinstance(own, UnitDevices)
     }
-    content = json.dumps(document).encode() + b"\n"
-    if _bytes(folder / FILE) != content:
-        own_files.write_whole(folder / FILE, content)
+    path, content = folder / FILE, json.dumps(document).encode() + b"\n"
+    with suppress(OSError):  # then it has to be written
+        if own_files.read_regular(path, _MOST_BYTES) == content:
+            return
+    own_files.write_whole(path, content)
 
 
 def remove(folder: Path) -> None:
@@ -82,13 +85,6 @@ def remove(folder: Path) -> None:
         own_files.remove_regular(folder / FILE)
     except OSError as error:
         _log.warning("%s stays: %s", folder / FILE, error.strerror)
-
-
-def _bytes(path: Path) -> bytes | None:
-    try:
-        return own_files.read_regular(path, _MOST_BYTES)
-    except OSError:
-        return None  # so it has to be written
 
 
 def _document(path: Path) -> Any:
