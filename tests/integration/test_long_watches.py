@@ -10,8 +10,13 @@ import pytest
 from hami_mock.cluster import kubernetes as module
 from hami_mock.cluster.kubernetes import Kubernetes, annotations_of
 from hami_mock.errors import Away, ClusterError
+from hami_mock.hami.kinds import HAMI_LOCK
 from hami_mock.kit.concurrency import Backoff
+from hami_mock.views.hami import locks
+from hami_mock.views.hami.registrar import Registrar
 from tests.integration.fake_api_server import FakeApiServer, api_server
+from tests.unit.builders import NODE as NODE_NAME
+from tests.unit.views.hami.rig import count_resource, state_with
 
 Scenario = Callable[[FakeApiServer, Kubernetes], Awaitable[None]]
 NODE = {"metadata": {"name": "n1", "annotations": {"a": "1"}}}
@@ -125,3 +130,34 @@ def test_the_watch_waits_as_long_as_it_is_told(
 
     run(tmp_path, scenario)
     assert [20 <= wait <= 25 for wait in waits] == [True] * 3
+
+
+@pytest.mark.parametrize("who", ["registrar", "locks"])
+def test_the_views_of_hami_wait_as_long_as_they_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, who: str
+) -> None:
+    asked_for: list[float] = []
+
+    class Noted(Backoff):
+        def next(self, least: float = 0.0) -> float:
+            asked_for.append(least)
+            return 0.0
+
+    monkeypatch.setattr(f"hami_mock.views.hami.{who}.Backoff", Noted)
+
+    async def scenario(server: FakeApiServer, kubernetes: Kubernetes) -> None:
+        state = state_with(count_resource())
+        server.put("nodes", {"metadata": {"name": NODE_NAME, "annotations": {}}})
+        refused = f"patch nodes {NODE_NAME}" if who == "registrar" else f"get nodes {NODE_NAME}"
+        server.refuse = lambda line: 429 if line == refused and len(asked_for) < 3 else None
+        server.retry_after = "20"
+        async with anyio.create_task_group() as tasks:
+            if who == "registrar":
+                tasks.start_soon(Registrar(state, kubernetes).run)
+                await server.wait_until(lambda: len(server.writes) > 0)
+            else:
+                await locks.release(kubernetes, NODE_NAME, [HAMI_LOCK], "default", "p1")
+            tasks.cancel_scope.cancel()
+
+    run(tmp_path, scenario)
+    assert asked_for == [20.0] * 3

@@ -119,7 +119,7 @@ class AnnotatedVendor:
         cards = _cards(self.vendor, hami, devices)
         found.cards += cards
         found.registers.add(register)
-        ill = [device.id for device in devices if not device.healthy]
+        ill = [card.uuid for card, said in zip(cards, devices, strict=True) if not said.healthy]
         found.ill |= dict.fromkeys(ill, "HAMi's annotation says so")
         for offer in self.vendor.offers:
             if offer.role is Role.SLOTS:
