@@ -62,6 +62,10 @@ BYTES = {
     "deep lists": b"[" * MANY + b"]" * MANY,
     "a number that is long": b"1" * MANY,
     "no JSON": b"<html>" * MANY,
+    "half a pair": json.dumps(node(annotations={"a": "\ud800"})).encode(),
+    "half a pair in capitals": json.dumps(node(annotations={"\udfff": "a"}))
+    .replace("dfff", "DFFF")
+    .encode(),
     "no UTF-8": b'{"metadata": "\xff\xfe"}',
 }
 
@@ -130,6 +134,14 @@ def test_what_is_null_or_missing_is_empty(tmp_path: Path) -> None:
         server.answer = lambda _: json.dumps(odd_pod).encode()
         pod = await kubernetes.pod("x", "n1")
         assert (annotations_of(pod), pod["spec"], pod["status"]) == ({}, {}, {})
+
+    run(tmp_path, scenario)
+
+
+def test_a_text_may_have_any_character(tmp_path: Path) -> None:
+    async def scenario(server: FakeApiServer, kubernetes: Kubernetes) -> None:
+        server.answer = lambda _: json.dumps(node(annotations={"a": "😀 ü \0"})).encode()
+        assert annotations_of(await kubernetes.node("n1")) == {"a": "😀 ü \0"}
 
     run(tmp_path, scenario)
 

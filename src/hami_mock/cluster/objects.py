@@ -13,6 +13,10 @@ Object = dict[str, Any]
 mappings, if only empty ones."""
 
 
+_TEXTS = {"nodes": ("name", "resourceVersion"), "pods": ("name", "resourceVersion", "namespace")}
+"""What the metadata must have."""
+
+
 def annotations_of(thing: Object) -> dict[str, str]:
     annotations: dict[str, str] = thing["metadata"]["annotations"]
     return annotations
@@ -45,7 +49,7 @@ def event(request: Request, text: bytes) -> tuple[str, Object | None]:
             thing = _checked(request, thing)
             return thing["metadata"]["resourceVersion"], thing
         case "BOOKMARK":
-            return _text(request, _mapping(request, thing, "metadata"), "resourceVersion"), None
+            return _text(request, thing, "resourceVersion"), None
         case "DELETED":
             raise request.refusal(404, "it was deleted")
         case "ERROR":
@@ -57,6 +61,9 @@ def event(request: Request, text: bytes) -> tuple[str, Object | None]:
 def _document(request: Request, text: bytes) -> Object:
     try:
         found = json.loads(text)
+        if b"\\ud" in text.lower():
+            # Half of a surrogate pair is a text that nobody could write down again.
+            json.dumps(found, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise request.away("the answer is not JSON, or is cut off") from error
     if not isinstance(found, dict):
@@ -68,18 +75,15 @@ def _checked(request: Request, thing: object) -> Object:
     if not isinstance(thing, dict):
         raise request.away("the answer is not an object")
     metadata = _mapping(request, thing, "metadata")
-    name = _text(request, metadata, "name")
-    if request.name not in ("", name):
-        raise request.away(f"the answer is about {name!r}")
-    _text(request, metadata, "resourceVersion")
-    if request.resource == "pods":
-        _text(request, metadata, "namespace")
+    for key in _TEXTS[request.resource]:
+        _text(request, thing, key)
+    if request.name not in ("", metadata["name"]):
+        raise request.away(f"the answer is about {metadata['name']!r}")
     if not isinstance(metadata.setdefault("uid", ""), str):
         raise request.away("metadata.uid is not a text")
     for key in ("spec", "status"):
         _mapping(request, thing, key)
-    annotations = _mapping(request, metadata, "annotations")
-    for key, value in annotations.items():
+    for key, value in _mapping(request, metadata, "annotations").items():
         if not isinstance(value, str):
             raise request.away(f"the annotation {key!r} is not a text")
     return thing
@@ -95,8 +99,8 @@ def _mapping(request: Request, thing: Object, key: str) -> Object:
     return found
 
 
-def _text(request: Request, metadata: Object, key: str) -> str:
-    found = metadata.get(key)
+def _text(request: Request, thing: Object, key: str) -> str:
+    found = _mapping(request, thing, "metadata").get(key)
     if not (found and isinstance(found, str)):
         raise request.away(f"metadata.{key} is missing, or is not a text")
     return found

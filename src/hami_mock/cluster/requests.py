@@ -79,11 +79,8 @@ async def sending(
     """
     from aiohttp import ClientTimeout
 
-    timeout = ClientTimeout(total=REQUEST_SECONDS)
-    if silence:
-        timeout = ClientTimeout(
-            connect=REQUEST_SECONDS, sock_connect=REQUEST_SECONDS, sock_read=silence
-        )
+    total, connect = None if silence else REQUEST_SECONDS, REQUEST_SECONDS
+    timeout = ClientTimeout(total, connect, sock_read=silence, sock_connect=connect)
     method, content_type = _METHODS.get(request.verb, ("GET", "application/json"))
     try:
         response = await client.call_api(
