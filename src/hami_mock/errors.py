@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+MOST_PROBLEMS = 20
+
 
 class HamiMockError(Exception):
     """The root of all errors that this program raises itself."""
@@ -10,11 +12,15 @@ class HamiMockError(Exception):
 class UsageError(HamiMockError):
     """The user must act: a flag, a variable or a file is wrong (exit code 2).
 
-    `problems` has one line for each mistake found.
+    `problems` has one line for each mistake found, and one for how many more there are than anybody
+    reads.
     """
 
     def __init__(self, problems: Iterable[str] | str) -> None:
-        self.problems = (problems,) if isinstance(problems, str) else tuple(problems)
+        lines = (problems,) if isinstance(problems, str) else tuple(problems)
+        if (more := len(lines) - MOST_PROBLEMS) > 1:
+            lines = (*lines[:MOST_PROBLEMS], f"… and {more} more mistakes")
+        self.problems = lines
         super().__init__("\n".join(self.problems))
 
 

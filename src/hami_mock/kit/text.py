@@ -1,6 +1,8 @@
 """Text from outside, made safe to repeat in errors, log lines, labels and annotations. Pure."""
 
 LONGEST = 300
+LONGEST_LINE = 1000
+"""Of an error, which may repeat a value, its place and a file's path."""
 
 
 def cut(text: str, most: int = LONGEST) -> str:

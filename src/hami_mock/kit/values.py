@@ -14,6 +14,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from hami_mock.kit import durations
 from hami_mock.kit.similar import did_you_mean
+from hami_mock.kit.text import LONGEST, LONGEST_LINE, cut
 
 _E = TypeVar("_E", bound=StrEnum)
 _T = TypeVar("_T")
@@ -171,15 +172,22 @@ SPAN = time(SHORTEST)
 SEED = or_text(whole(0, 2**31 - 1))
 
 
-_shown = reprlib.Repr()
-_shown.maxstring = _shown.maxother = 300
-_shown.maxlist = _shown.maxdict = 10
-_shown.maxlevel = 3
+class _Short(reprlib.Repr):
+    def repr_int(self, x: int, level: int) -> str:
+        # Python writes no whole number of thousands of digits.
+        return super().repr_int(x, level) if x.bit_length() < 10_000 else "a huge number"
+
+
+_short = _Short()
+_short.maxstring = _short.maxother = LONGEST
+_short.maxlist = _short.maxdict = 10
+_short.maxlevel = 3
+shown = _short.repr
+"""A short form of any value: with YAML's aliases, a small file makes one of gigabytes."""
 
 
 def not_allowed(place: str, value: object, allowed: str) -> str:
-    # A short form of it: with YAML's aliases, a small file makes a value of gigabytes.
-    return f"{place}: {_shown.repr(value)} is not allowed: it must be {allowed}"
+    return f"{place}: {shown(value)} is not allowed: it must be {allowed}"
 
 
 @dataclass(frozen=True)
@@ -191,7 +199,7 @@ class Mistakes:
 
     def say(self, place: str, problem: str) -> None:
         """Add a mistake at a place such as steps[2].xid."""
-        self.lines.append(": ".join(filter(None, (self.file, place, problem))))
+        self.lines.append(cut(": ".join(filter(None, (self.file, place, problem))), LONGEST_LINE))
 
     def refuse(self, place: str, value: object, allowed: str) -> None:
         self.say("", not_allowed(place, value, allowed))
@@ -243,7 +251,8 @@ class Fields:
         for key in self.values:
             if key not in keys:
                 why = (elsewhere or {}).get(str(key))
-                self.say(str(key), why or f"there is no such key{did_you_mean(key, keys)}")
+                hint = did_you_mean(key, keys, len(self.mistakes.lines))
+                self.say(str(key), why or f"there is no such key{hint}")
 
     def section(self, key: str) -> Self:
         """Return a mapping in this one; an empty one if there is none."""

@@ -47,7 +47,8 @@ def _listed_groups(vendor: Vendor, values: Merged) -> tuple[CardGroup, ...]:
     place = values.place(listed)
     found = [
         _group(vendor, group, f"{place}[{number}]", values.problems)
-        for number, group in enumerate(values[listed])
+        # Each has a card: if there are more, it is one too many in any case.
+        for number, group in enumerate(values[listed][: MOST_CARDS + 1])
     ]
     groups = tuple(group for group in found if group is not None)
     total = sum(group.cards for group in groups)

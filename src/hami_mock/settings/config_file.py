@@ -17,10 +17,14 @@ from typing import Any
 
 from hami_mock.errors import UsageError
 from hami_mock.kit.files import read_text
-from hami_mock.kit.values import Mistakes
+from hami_mock.kit.values import Mistakes, shown
 from hami_mock.settings.layers import Entry
 
 _DEEPEST = 5
+_LONGEST = 500
+"""Twice as long as the name of any node."""
+_MOST_SECTIONS = 1000
+"""All of them are checked, and a thousand take seconds."""
 
 Entries = dict[str, Entry]
 
@@ -50,7 +54,7 @@ class ConfigFile:
 
 def read(path: str) -> ConfigFile:
     """Read a file. Raises UsageError with all that is wrong with its form."""
-    text = read_text("config", path)
+    text = read_text("--config: can't read", path)
     # Here, because most agents have no file, and the parser takes longer to load than the flags.
     from hami_mock.kit import strict_yaml
 
@@ -67,6 +71,10 @@ def read(path: str) -> ConfigFile:
     if not isinstance(nodes, list | None):
         mistakes.say("nodes", f"must be a list of sections, not {_name(nodes)}")
         nodes = []
+    if nodes and len(nodes) > _MOST_SECTIONS:
+        problem = f"{len(nodes)} sections are too many, at most {_MOST_SECTIONS} are read"
+        mistakes.say("nodes", f"{problem}: match several nodes with a glob")
+        nodes = []
     found = [_section(node, f"nodes[{i}]", mistakes) for i, node in enumerate(nodes or [])]
     entries = _flatten(document, mistakes)
     if mistakes.lines:
@@ -79,8 +87,8 @@ def _section(node: Any, place: str, mistakes: Mistakes) -> Section | None:
         mistakes.say(place, "must be a mapping with the key match, a glob for node names")
         return None
     globs = node["match"] if isinstance(node["match"], list) else [node["match"]]
-    if not globs or not all(isinstance(glob, str) and glob for glob in globs):
-        mistakes.say(f"{place}.match", f"{globs!r} must be a glob or a list of globs")
+    if not globs or not all(isinstance(glob, str) and 0 < len(glob) <= _LONGEST for glob in globs):
+        mistakes.say(f"{place}.match", f"{shown(globs)} must be a glob or a list of globs")
         return None
     options = {key: value for key, value in node.items() if key != "match"}
     return Section(place, tuple(globs), _flatten(options, mistakes, place=place))
@@ -108,4 +116,4 @@ def _flatten(
 
 
 def _name(value: object) -> str:
-    return "a list" if isinstance(value, list) else repr(value)
+    return "a list" if isinstance(value, list) else shown(value)

@@ -8,6 +8,7 @@ the user wrote.
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, PlainValidator, ValidationError, create_model
@@ -23,6 +24,10 @@ _SERVICE_LINK = re.compile(r".*_(SERVICE_(HOST|PORT(_.*)?)|PORT(_\d+_(TCP|UDP|SC
 
 _CLOSE = 0.8
 """How like a variable must be to one of ours to be a mistake and not somebody else's."""
+
+
+_MAPPINGS = {name[: dash.start()] for name in BY_NAME for dash in re.finditer("-", name)}
+"""What the keys of options can stand under: nvidia, nvidia-memory."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +85,7 @@ def file_layer(
         name: Entry(entry.value, f"{path}: {entry.place}", is_in_file=True)
         for name, entry in entries.items()
         # A vendor's key with nothing under it is null.
-        if entry.value is not None or not any(each.startswith(f"{name}-") for each in BY_NAME)
+        if entry.value is not None or name not in _MAPPINGS
     }
     return _layer(found, known, "key", problems)
 
@@ -92,7 +97,7 @@ def _layer(
     layer: dict[str, Entry] = {}
     for name, entry in entries.items():
         if name not in known:
-            hint = did_you_mean(name, known)
+            hint = did_you_mean(name, known, len(problems))
             problems.append(f"{entry.place}: there is no such {noun}{hint}")
             continue
         proper = IN_FILE[name].name
@@ -151,16 +156,20 @@ class Merged:
 
     def _merge(self, names: Iterable[str]) -> Mapping[str, Any]:
         # A model of just these options: one of all of them would take long to build.
-        fields: dict[str, Any] = {
-            name: (Annotated[Any, PlainValidator(IN_FILE[name].kind.read)], ...) for name in names
-        }
+        model = _model(tuple(names))
         layers = [
-            {name: layer[name].value for name in fields if name in layer}
+            {name: layer[name].value for name in model.model_fields if name in layer}
             for layer in reversed(self._layers)
         ]
-        model: Any = create_model("_Values", __base__=_Base, **fields)
-        values: Mapping[str, Any] = model(layers=layers).__dict__
-        return values
+        return model(layers=layers).__dict__  # type: ignore[call-arg]
+
+
+@lru_cache(maxsize=100)
+def _model(names: tuple[str, ...]) -> type[BaseSettings]:
+    fields: dict[str, Any] = {
+        name: (Annotated[Any, PlainValidator(IN_FILE[name].kind.read)], ...) for name in names
+    }
+    return create_model("_Values", __base__=_Base, **fields)
 
 
 class _Base(BaseSettings):

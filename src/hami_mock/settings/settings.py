@@ -8,6 +8,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from hami_mock.errors import UsageError
+from hami_mock.kit.text import LONGEST_LINE, cut
 from hami_mock.kubelet.limits import Version
 from hami_mock.settings.card_groups import card_groups
 from hami_mock.settings.config_file import ConfigFile, Section, read
@@ -130,7 +131,7 @@ def _load(
         settings = _settings(layers, name, device_configs, problems)
         found.append(replace(settings, warnings=tuple(warnings), section=section))
     if problems:
-        raise UsageError(dict.fromkeys(problems))
+        raise UsageError(cut(line, LONGEST_LINE) for line in dict.fromkeys(problems))
     return found[sections.index(chosen)], found
 
 
@@ -158,7 +159,7 @@ def _settings(
     values = Merged(layers, problems)
     vendors = tuple(vendor_settings(vendor, values, config) for vendor in VENDORS)
     _check_names(vendors, problems)
-    if len(os.fsencode(values["socket-dir"])) > LONGEST_SOCKET_DIR:
+    if len(values["socket-dir"].encode(errors="surrogatepass")) > LONGEST_SOCKET_DIR:
         allowed = (
             f"at most {LONGEST_SOCKET_DIR} bytes long, because paths of unix sockets are limited"
         )

@@ -5,7 +5,6 @@ different on single nodes. One function reads both, for in a file of one's own t
 together. HAMi gets new keys with each release, so unknown ones are passed over.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from hami_mock.errors import UsageError
 from hami_mock.hami.config_section import Section
 from hami_mock.kit.files import read_text
+from hami_mock.kit.values import shown
 from hami_mock.vendors import VENDORS, Role, Vendor
 from hami_mock.vendors.catalog import Model
 from hami_mock.vendors.hami_vendor import HamiVendor, ResourceNames, default_names
@@ -81,7 +81,7 @@ class DeviceConfig:
 
 def read(path: str) -> DeviceConfig:
     """Read the file of --device-config-file. Raises UsageError with all that is wrong with it."""
-    return parse(read_text("device-config-file", path), path)
+    return parse(read_text("--device-config-file: can't read", path), path)
 
 
 def parse(text: str, source: str) -> DeviceConfig:
@@ -131,16 +131,13 @@ def _names(section: Section, vendor: Vendor, word: str) -> ResourceNames:
 
 
 def _load(text: str, source: str) -> dict[Any, Any]:
-    try:
-        if text.lstrip().startswith("{"):
-            document = json.loads(text)  # YAML takes 1e3 for a text, and not all tabs
-        else:
-            # Here, because most agents have no such file, and the parser takes long to load.
-            from hami_mock.kit import strict_yaml
+    # Here, because most agents have no such file, and the parser takes long to load.
+    from hami_mock.kit import strict_yaml
 
-            document = strict_yaml.load(text)
-    except (ValueError, RecursionError) as error:
+    try:
+        document = strict_yaml.load_json_or_yaml(text)
+    except ValueError as error:
         raise UsageError(f"{source}: not valid YAML: {error}") from error
     if not isinstance(document, dict | None):
-        raise UsageError(f"{source}: the file must be a mapping, not {document!r}")
+        raise UsageError(f"{source}: the file must be a mapping, not {shown(document)}")
     return document or {}
