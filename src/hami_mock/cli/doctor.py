@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 
 import anyio
 
@@ -17,6 +16,7 @@ from hami_mock.doctor.gathering import Gathered
 from hami_mock.doctor.pod_object import PodObject
 from hami_mock.doctor.report import Examined
 from hami_mock.errors import ClusterError, StartError, UsageError
+from hami_mock.kit.files import MOST_BYTES, read_bytes
 from hami_mock.settings.hami_config.device_config import DeviceConfig, parse
 
 NOBODY_TO_ASK = 3
@@ -77,7 +77,7 @@ def _config(path: str | None) -> DeviceConfig | None:
     if not path:
         return None
     try:
-        return parse(Path(path).read_text(encoding="utf-8"), path)
+        return parse(read_bytes(path, MOST_BYTES + 1).decode(), path)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise UsageError(f"--device-config-file: {path!r} can't be read: {reason}") from error

@@ -16,6 +16,7 @@ from hami_mock.faults.actions import Action
 from hami_mock.faults.scenario import Loop, Part, Rhythm, Scenario, Step, end
 from hami_mock.faults.targets import find, refuse_xids
 from hami_mock.kit import durations, strict_yaml
+from hami_mock.kit.files import read_text
 from hami_mock.kit.values import LINE, MOST_SECONDS, SEED, SHORTEST, SPAN, Fields, Mistakes
 from hami_mock.node.fault import FaultKind, On
 from hami_mock.node.fault_kinds import VERBS, parameter_names
@@ -31,12 +32,7 @@ def read(path: str, node: Node | None = None) -> Scenario:
 
     What can never happen on the node, if one is given, is a mistake too.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise UsageError(f"can't read the scenario {path!r}: {reason}") from error
-    return parse(text, path, node)
+    return parse(read_text("can't read the scenario", path), path, node)
 
 
 def parse(text: str, file: str, node: Node | None = None) -> Scenario:
