@@ -80,5 +80,6 @@ def log_level_of_go_flags(debug: str | None, verbosity: str | None) -> str | Non
         return "debug"
     # glog's habit: from 4 on, messages are for the program's developers.
     if verbosity is not None and verbosity.isascii() and verbosity.isdigit():
-        return "debug" if int(verbosity) >= 4 else None
+        digits = verbosity.lstrip("0")  # of any number of them, which int() wouldn't take
+        return "debug" if len(digits) > 1 or digits >= "4" else None
     return None

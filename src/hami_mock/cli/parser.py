@@ -1,6 +1,7 @@
 """One parser for all commands: argparse, taught how we explain and how we complain."""
 
 import argparse
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn, Self
 
@@ -60,6 +61,11 @@ class Parser(BareParser):
 
     def parse(self, arguments: Sequence[str]) -> Parsed:
         """Parse, and say of each flag that there is none what it may have been meant to be."""
+        # argparse takes the value of `-v=--` for the end of the flags, and returns a list.
+        if odd := [
+            word.removesuffix("=--") for word in arguments if re.fullmatch("-[^=]*=--", word)
+        ]:
+            raise UsageError(f"{flag}: '--' is not allowed: it must be a value" for flag in odd)
         # Intermixed: `fail nvidia/0 --xid 79 nvidia/1` is as good as any other order.
         parsed, unknown = self.parse_known_intermixed_args(arguments)
         if unknown:

@@ -215,6 +215,9 @@ def test_models_as_a_table(capsys: Captured) -> None:
         (["plan", "--nvidia-cards", "128"], "nvidia.com/gpumem: 4194304 devices need a list of"),
         (["run", "--nvidia-cards", "128"], "the smallest memory factor that fits is 16"),
         (["plan", "--keep"], "--keep: there is no such flag"),
+        (["plan", "-v=--"], "-v: '--' is not allowed: it must be a value"),
+        (["doctor", "-f=--"], "-f: '--' is not allowed: it must be a value"),
+        (["plan", "--node_name=--"], "--node-name: '--' is not allowed: it must be a value"),
         (
             ["plan", "--mlu-resource-memory-name", "a b"],
             "--mlu-resource-memory-name: 'a b' is not allowed",
