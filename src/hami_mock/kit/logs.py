@@ -7,6 +7,11 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
+from hami_mock.kit.text import cut
+
+LONGEST = 20_000
+"""More characters of a message nobody reads; all problems of a configuration have room."""
+
 _log = logging.getLogger(__name__)
 
 # What these say below a warning is about their own workings.
@@ -31,9 +36,14 @@ def _timestamp(record: logging.LogRecord) -> str:
 
 class _Text(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        """Return time, level and message, and the traceback of an error that nobody foresaw."""
-        line = f"{_timestamp(record)} {record.levelname:<7} {record.getMessage()}"
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        """Return time, level and message, and the traceback of an error that nobody foresaw.
+
+        A message is one line, whatever it repeats.
+        """
+        message = cut(record.getMessage(), LONGEST)
+        traceback = self.formatException(record.exc_info) if record.exc_info else ""
+        lines = (cut(line, LONGEST) for line in traceback.splitlines())
+        return "\n".join([f"{_timestamp(record)} {record.levelname:<7} {message}", *lines])
 
 
 class _Json(logging.Formatter):
@@ -42,8 +52,8 @@ class _Json(logging.Formatter):
             "time": _timestamp(record),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": record.getMessage()[:LONGEST],
         }
         if record.exc_info:
-            fields["exception"] = self.formatException(record.exc_info)
+            fields["exception"] = self.formatException(record.exc_info)[-LONGEST:]
         return json.dumps(fields)

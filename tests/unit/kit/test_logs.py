@@ -102,3 +102,34 @@ def test_the_last_set_up_counts(capsys: Captured) -> None:
     logs.set_up("info", "json")
     logging.getLogger("hami_mock.x").info("once")
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+HOSTILE = "first\n2026-11-18T00:00:00.000Z ERROR   forged\r\x1b[31mred\x85\u2028\ud800"
+
+
+def test_nothing_that_is_logged_forges_a_second_line(capsys: Captured) -> None:
+    logs.set_up("info", "text", [HOSTILE])
+    logging.getLogger("hami_mock.x").error("it is %s", HOSTILE)
+    err = capsys.readouterr().err
+    assert len(err.splitlines()) == 2
+    assert all(line.isprintable() for line in err.splitlines())
+    assert "first\\n2026" in err
+
+
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_a_message_has_an_end(capsys: Captured, log_format: str) -> None:
+    logs.set_up("info", log_format)
+    logging.getLogger("hami_mock.x").error("x" * 1_000_000)
+    assert len(capsys.readouterr().err) < 2 * logs.LONGEST
+
+
+def test_an_exception_with_an_odd_text_is_a_traceback_after_one_line(capsys: Captured) -> None:
+    logs.set_up("info", "text")
+    try:
+        raise ValueError(HOSTILE + "x" * 1_000_000)
+    except ValueError:
+        logging.getLogger("hami_mock.x").exception("it failed: %s", HOSTILE)
+    first, *others = capsys.readouterr().err.split("\n")
+    assert first.isprintable()
+    assert others[0].startswith("Traceback")
+    assert all(line.isprintable() and len(line) < 2 * logs.LONGEST for line in others)
