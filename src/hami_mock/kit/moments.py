@@ -4,7 +4,7 @@ What has no time zone is in the one of this machine. `moment` is always in secon
 """
 
 from contextlib import suppress
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, time
 
 from hami_mock.kit import durations
 
@@ -16,12 +16,15 @@ def parse(text: str, now: float) -> float:
     """Return the moment that a text means. Raises ValueError for what is none."""
     with suppress(ValueError):
         return now - durations.parse(text)
-    here = datetime.fromtimestamp(now).astimezone()
-    if ":" in text[:3]:
-        moment = datetime.combine(date.fromtimestamp(now), time.fromisoformat(text)).astimezone()
-        # At one in the morning, 23:50 was yesterday.
-        return (moment if moment <= here else moment - timedelta(days=1)).timestamp()
-    return datetime.fromisoformat(text).astimezone().timestamp()
+    try:
+        if ":" not in text[:3]:
+            return datetime.fromisoformat(text).astimezone().timestamp()
+        today = date.fromtimestamp(now)
+        moment = datetime.combine(today, time.fromisoformat(text)).astimezone().timestamp()
+    except OverflowError as error:  # in the year 1 or 9999, in some time zone
+        raise ValueError("out of range") from error
+    # At one in the morning, 23:50 was yesterday.
+    return moment if moment <= now else moment - 24 * 3600
 
 
 def show(moment: float) -> str:
