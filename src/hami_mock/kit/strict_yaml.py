@@ -42,6 +42,9 @@ def load_json_or_yaml(text: str, most: int = MOST_CHARACTERS) -> Any:
         return load(text, most)
     try:
         _check_text(text, most)
+        # Each of them separates two values, if it doesn't stand in a text.
+        if text.count(",") > most // _CHARACTERS_OF_A_NODE:
+            raise ValueError(f"more than {most // _CHARACTERS_OF_A_NODE} commas: shorten it")
         # YAML takes 1e3 for a text, and not all tabs.
         return json.loads(text, parse_int=_whole)
     except (ValueError, RecursionError) as error:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Generic, Self, TypeVar
 
+from hami_mock.errors import UsageError
 from hami_mock.kit import durations
 from hami_mock.kit.similar import did_you_mean
 from hami_mock.kit.text import LONGEST, LONGEST_LINE, cut
@@ -118,6 +119,7 @@ MOST_SECONDS = 7 * 24 * 3600.0
 SHORTEST = 0.01
 """What changes faster nobody sees, and it would stop all else."""
 _MOST_CHARACTERS = 500
+_MOST_MISTAKES = 1000
 
 
 def time(low: float) -> Kind[float]:
@@ -198,8 +200,13 @@ class Mistakes:
     lines: list[str] = field(default_factory=list)
 
     def say(self, place: str, problem: str) -> None:
-        """Add a mistake at a place such as steps[2].xid."""
+        """Add a mistake at a place such as steps[2].xid.
+
+        Raises UsageError if there are so many that the rest of the file isn't worth the time.
+        """
         self.lines.append(cut(": ".join(filter(None, (self.file, place, problem))), LONGEST_LINE))
+        if len(self.lines) >= _MOST_MISTAKES:
+            raise UsageError(self.lines)
 
     def refuse(self, place: str, value: object, allowed: str) -> None:
         self.say("", not_allowed(place, value, allowed))

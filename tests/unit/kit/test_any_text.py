@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hami_mock.errors import UsageError
 from hami_mock.kit import durations, moments
 from hami_mock.kit.similar import did_you_mean, similar
 from hami_mock.kit.text import cut
@@ -18,6 +19,7 @@ from hami_mock.kit.values import (
     SWITCH,
     Fields,
     Kind,
+    Mistakes,
     choice,
     factor,
     listed,
@@ -78,6 +80,14 @@ def test_a_key_of_any_length_is_a_short_line() -> None:
     fields.allow(["key"])
     assert [len(line) for line in fields.mistakes.lines] == [1001, 26]
     assert all(line.isprintable() for line in fields.mistakes.lines)
+
+
+def test_after_very_many_mistakes_the_rest_is_left_unread() -> None:
+    fields = Fields({f"k{i}": 1 for i in range(5000)}, mistakes=Mistakes("x.yaml"))
+    with pytest.raises(UsageError) as caught:
+        fields.allow([])
+    assert caught.value.problems[0] == "x.yaml: k0: there is no such key"
+    assert caught.value.problems[-1] == "… and 980 more mistakes"
 
 
 @fuzzed

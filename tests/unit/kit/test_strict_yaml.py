@@ -68,7 +68,13 @@ def test_a_text_that_is_too_long_is_refused(read: Callable[[str], Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['{"a": ' * 100_000, '{"a": [' + "[" * 100_000, '{"a": ' + "9" * 4000 + "}"]
+    "text",
+    [
+        '{"a": ' * 100_000,
+        '{"a": [' + "[" * 100_000,
+        '{"a": ' + "9" * 4000 + "}",
+        '{"a": [' + "{}," * 300_000 + "{}]}",
+    ],
 )
 def test_json_is_bounded_too(text: str) -> None:
     assert refusal(text, load_json_or_yaml)

@@ -12,7 +12,7 @@ from typing import Any
 from hami_mock.errors import UsageError
 from hami_mock.hami.config_section import Section
 from hami_mock.kit.files import read_text
-from hami_mock.kit.values import shown
+from hami_mock.kit.values import Mistakes, shown
 from hami_mock.vendors import VENDORS, Role, Vendor
 from hami_mock.vendors.catalog import Model
 from hami_mock.vendors.hami_vendor import HamiVendor, ResourceNames, default_names
@@ -86,7 +86,7 @@ def read(path: str) -> DeviceConfig:
 
 def parse(text: str, source: str) -> DeviceConfig:
     """Read a file's text. Raises UsageError with all that is wrong, each with its place."""
-    root = Section(_load(text, source))
+    root = Section(_load(text, source), mistakes=Mistakes(source))
     found = tuple(each for vendor in VENDORS for each in _read(vendor, root))
     config = DeviceConfig(found, root, source)
     for vendor in VENDORS:
@@ -95,9 +95,9 @@ def parse(text: str, source: str) -> DeviceConfig:
     problems = list(dict.fromkeys(root.mistakes.lines))
     sections = {key for v in VENDORS for key in (v.config.name, *v.config.more)}
     if not problems and not any(root.values.get(key) for key in sections):
-        problems = ["the file configures no devices; HAMi wouldn't start with it"]
+        problems = [f"{source}: the file configures no devices; HAMi wouldn't start with it"]
     if problems:
-        raise UsageError(f"{source}: {problem}" for problem in problems)
+        raise UsageError(problems)
     return config
 
 
