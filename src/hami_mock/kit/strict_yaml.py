@@ -92,7 +92,7 @@ def _check_nodes(text: str, most: int) -> None:
             raise _refusal(f"more than {most} keys and values, {aliases}: shorten it", event)
 
 
-def _refusal(problem: str, place: yaml.Event | yaml.Node) -> yaml.MarkedYAMLError:
+def _refusal(problem: str, place: Any) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(problem=problem, problem_mark=place.start_mark)
 
 

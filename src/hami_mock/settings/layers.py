@@ -161,7 +161,7 @@ class Merged:
             {name: layer[name].value for name in model.model_fields if name in layer}
             for layer in reversed(self._layers)
         ]
-        return model(layers=layers).__dict__  # type: ignore[call-arg]
+        return model(layers=layers).__dict__
 
 
 @lru_cache(maxsize=100)
