@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shutil
 import socket
 import stat
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
+from anyio.abc import TaskStatus
 
 from hami_mock.cli.ctl import client
 from hami_mock.cli.ctl.client import main
@@ -315,3 +317,86 @@ async def test_what_took_the_place_of_our_socket_stays(served: Served) -> None:
         served.path.unlink()
         a_file(served.path)
     assert served.path.read_text() == "mine"
+
+
+async def answers(served: Served) -> None:
+    """Return once the agent can be asked again; the rig's time limit ends the wait."""
+    while True:
+        try:
+            assert (await served.ask("status"))["node"] == "node-a"
+        except StartError:
+            await anyio.sleep(0.01)
+        else:
+            return
+
+
+def remove_folder(path: Path) -> None:
+    shutil.rmtree(path.parent)
+
+
+def replace_with_dead_socket(path: Path) -> None:
+    path.unlink()
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(path))
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("remove", [Path.unlink, remove_folder, replace_with_dead_socket])
+async def test_a_socket_that_somebody_removes_comes_back(
+    served: Served, remove: Callable[[Path], None]
+) -> None:
+    served.state.events.add(Kind.XID, "nvidia/0", "x")
+    async with served.run():
+        with Raw(served.path) as following:
+            await following.send(FOLLOW)
+            assert await following.line()
+            for _ in range(2):
+                remove(served.path)
+                await answers(served)
+                assert stat.S_IMODE(served.path.stat().st_mode) == 0o600
+                assert stat.S_IMODE(served.path.parent.stat().st_mode) == 0o700
+            # Who is connected already doesn't notice.
+            served.state.events.add(Kind.XID, "nvidia/1", "y")
+            assert b"nvidia/1" in await following.line()
+    assert not served.path.exists()
+
+
+@pytest.mark.anyio
+async def test_a_socket_that_could_not_be_had_is_tried_again(
+    served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(server, "_FIRST_RETRY_SECONDS", 0.01)
+    caplog.set_level(logging.INFO)
+    served.path.parent.mkdir()
+    a_file(served.path)
+    async with served.run():
+        # The reason is told once, and not with each try.
+        await anyio.sleep(0.1)
+        (warning,) = warnings(caplog)
+        assert "a file that is not a socket is in its place" in warning
+        served.path.unlink()
+        await answers(served)
+    assert f"--control-socket: listening on {served.path} now" in caplog.text
+
+
+@pytest.mark.anyio
+async def test_an_agent_takes_over_the_socket_of_one_that_ends(served: Served) -> None:
+    second = Served(served.path)
+    stop, ended = anyio.Event(), anyio.Event()
+
+    async def run_first(*, task_status: TaskStatus[None]) -> None:
+        async with served.run():
+            task_status.started()
+            await stop.wait()
+        ended.set()
+
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(run_first)
+        async with second.run():
+            await served.ask("fail", targets=["nvidia/0"])
+            stop.set()
+            await ended.wait()
+            await answers(second)
+            assert not second.effects()
+            await second.ask("fail", targets=["nvidia/1"])
+            assert second.effects()

@@ -10,22 +10,24 @@ import socket
 import stat
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
-from anyio.abc import TaskStatus
+from anyio.abc import TaskGroup, TaskStatus
 
 from hami_mock.control.commands import Commands, Controlled
 from hami_mock.control.connection import Connection
 from hami_mock.control.protocol import FLAG, STREAMS, error_line, read_request, result_line
 from hami_mock.errors import HamiMockError, StartError
-from hami_mock.kit.concurrency import first_of
-from hami_mock.kit.folder_watch import identity
+from hami_mock.kit.concurrency import Backoff, first_of
+from hami_mock.kit.folder_watch import FolderWatch, Identity, identity
 
 _MOST_CONNECTIONS = 32
 _REST_SECONDS = 1.0
 """What passes before the next try when this process has no file left to accept with."""
+_FIRST_RETRY_SECONDS = 1.0
 
 _TAKEN = "another agent listens on it"
 
@@ -40,37 +42,66 @@ class ControlServer:
     def __init__(self, path: str, controlled: Controlled) -> None:
         self._path = Path(path)
         self._controlled = controlled
+        self._folder = FolderWatch(self._path.parent)
         self._connections = 0
+        self._reason = ""
+        """Why there is no socket; empty if there is one."""
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Serve until cancelled. If the socket can't be had, say so in the log and return."""
+        """Serve until cancelled. While the socket can't be had, the log says why.
+
+        One that somebody removes is made again; those who are connected stay so.
+        """
+        backoff = Backoff(_FIRST_RETRY_SECONDS)
+        async with anyio.create_task_group() as tasks:
+            commands = Commands(self._controlled, tasks)
+            listener = self._try_to_listen()
+            task_status.started()
+            tasks.start_soon(self._folder.run)
+            while True:
+                found = self._identity()
+                if listener is not None:
+                    await self._serve(listener, commands, tasks)
+                    backoff.reset()
+                    _log.warning("control: %s was removed: making it again", self._path)
+                else:
+                    with anyio.move_on_after(backoff.next()):
+                        await self._folder.wait_until(lambda at=found: self._identity() != at)
+                listener = self._try_to_listen()
+
+    def _try_to_listen(self) -> socket.socket | None:
+        before = self._reason
         try:
             listener = _listen(self._path)
         except OSError as error:
-            _log.warning(
-                "%s: can't listen on %s: %s; `hami-mock ctl` won't reach this agent",
-                FLAG,
-                self._path,
-                error.strerror or error,
-            )
-            task_status.started()
-            return
-        own = identity(self._path)
+            self._reason = str(error.strerror or error)
+            if self._reason != before:
+                _log.warning(
+                    "%s: can't listen on %s: %s; `hami-mock ctl` won't reach this agent",
+                    FLAG,
+                    self._path,
+                    self._reason,
+                )
+            return None
+        self._reason = ""
+        if before:
+            _log.info("%s: listening on %s now", FLAG, self._path)
+        return listener
+
+    def _identity(self) -> Identity | None:
         try:
-            with listener:
-                await self._serve(listener, task_status)
-        finally:
-            # Somebody may have put another socket in its place.
-            if identity(self._path) == own:
-                self._path.unlink(missing_ok=True)
+            return identity(self._path)
+        except OSError:
+            return None  # A folder on the way to it can't be read, say.
 
     def status(self) -> dict[str, Any]:
         return {"socket": str(self._path), "connections": self._connections}
 
-    async def _serve(self, listener: socket.socket, task_status: TaskStatus[None]) -> None:
-        async with anyio.create_task_group() as tasks:
-            commands = Commands(self._controlled, tasks)
-            task_status.started()
+    async def _serve(self, listener: socket.socket, commands: Commands, tasks: TaskGroup) -> None:
+        """Let clients in until the socket's file isn't ours any more."""
+        own = self._identity()
+
+        async def accept() -> None:
             while True:
                 await anyio.wait_readable(listener)
                 try:
@@ -82,6 +113,17 @@ class ControlServer:
                     await anyio.sleep(_REST_SECONDS)
                     continue
                 tasks.start_soon(self._connected, connection, commands)
+
+        def is_gone() -> bool:
+            return own is None or self._identity() != own
+
+        try:
+            with listener:
+                await first_of(accept, partial(self._folder.wait_until, is_gone))
+        finally:
+            # Somebody may have put another socket in its place.
+            if not is_gone():
+                self._path.unlink(missing_ok=True)
 
     async def _connected(self, accepted: socket.socket, commands: Commands) -> None:
         self._connections += 1
