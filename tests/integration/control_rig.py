@@ -69,12 +69,13 @@ class Served:
         self.path = path
         self.agent = FakeAgent()
         self.state = self.agent.state
+        self.server = ControlServer(str(path), self.agent)
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator["Served"]:
         with anyio.fail_after(30):
             async with anyio.create_task_group() as tasks:
-                await tasks.start(ControlServer(str(self.path), self.agent).run)
+                await tasks.start(self.server.run)
                 yield self
                 tasks.cancel_scope.cancel()
         # A connection that was left open would warn, and a warning is an error.

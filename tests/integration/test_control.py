@@ -208,7 +208,7 @@ async def test_only_the_fault_that_was_begun_ends_by_itself(
         asked.append(seconds)
         await time_is_up.wait()
 
-    monkeypatch.setattr("hami_mock.control.acting.anyio.sleep", sleep)
+    monkeypatch.setattr("hami_mock.control.acting.sleep", sleep)
     async with served.run():
         await served.ask("down", targets=["nvidia", "mlu"], **{"for": 60})
         await served.ask("up", targets=["nvidia.com/gpu"])
@@ -218,6 +218,46 @@ async def test_only_the_fault_that_was_begun_ends_by_itself(
         await served.state.events.wait_after(last)
         assert served.effects() == {"nvidia.com/gpu": {DOWN}}
     assert asked == [60]
+
+
+@pytest.mark.anyio
+async def test_an_end_that_has_nothing_left_to_end_is_not_waited_for(served: Served) -> None:
+    """Or a loop of `fail --for 7d` and `clear` would pile up waits for a week."""
+    async with served.run():
+        before = len(anyio.get_running_tasks())
+        for _ in range(10):
+            await served.ask("fail", targets=["nvidia/0"], **{"for": "7d"})
+            assert len(anyio.get_running_tasks()) <= before + 4
+            await served.ask("clear", targets=["all"])
+        await served.ask("fail", targets=["nvidia/0"], **{"for": 0.01})
+        await served.state.wait_until(lambda: not served.state.faults)
+
+
+@pytest.mark.anyio
+async def test_there_is_a_limit_to_ends_that_wait(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hami_mock.control.acting._MOST_WAITING", 2)
+    async with served.run():
+        for card in ("nvidia/0", "nvidia/1"):
+            await served.ask("fail", targets=[card], **{"for": "1h"})
+        with pytest.raises(UsageError, match="2 requests wait for their end already"):
+            await served.ask("lose", targets=["nvidia/0"], **{"for": "1h"})
+        assert len(served.state.faults) == 2
+        await served.ask("recover", targets=["nvidia/0"])
+        await served.ask("lose", targets=["nvidia/0"], **{"for": "1h"})
+
+
+@pytest.mark.anyio
+async def test_there_is_a_limit_to_faults(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hami_mock.faults.actions.MOST_FAULTS", 3)
+    async with served.run():
+        await served.ask("fail", targets=["nvidia"])
+        with pytest.raises(UsageError, match="at most 3 faults may be active at once"):
+            await served.ask("fail", targets=["nvidia"], xid=79)
+        # All of it or nothing.
+        assert len(served.state.faults) == 2
+        assert not served.state.xids
 
 
 @pytest.mark.anyio

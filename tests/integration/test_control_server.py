@@ -1,5 +1,6 @@
 """The control server: who may talk to it, who misbehaves, and how it starts and stops."""
 
+import contextlib
 import logging
 import os
 import shutil
@@ -400,3 +401,110 @@ async def test_an_agent_takes_over_the_socket_of_one_that_ends(served: Served) -
             assert not second.effects()
             await second.ask("fail", targets=["nvidia/1"])
             assert second.effects()
+
+
+async def broken_status() -> dict[str, Any]:
+    raise RuntimeError("the disk is on fire")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("command", ["status", "watch"])
+async def test_whatever_a_command_raises_is_answered_and_ends_that_connection_only(
+    served: Served,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    command: str,
+) -> None:
+    monkeypatch.setattr(served.agent, "status", broken_status)
+    async with served.run():
+        with Raw(served.path) as raw:
+            await raw.send(Request(command).line)
+            answer = await raw.answer()
+            assert answer["code"] == 1
+            assert "internal error, please report it: RuntimeError" in answer["error"][0]
+            assert await raw.line() == b""
+        assert await served.ask("events") == []
+    assert "the disk is on fire" in caplog.text
+
+
+@pytest.mark.anyio
+async def test_whatever_a_connection_raises_ends_that_connection_only(
+    served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(line: bytes) -> Request:
+        raise ArithmeticError("two and two are five")
+
+    async with served.run():
+        with monkeypatch.context() as patched, Raw(served.path) as raw:
+            patched.setattr(server, "read_request", broken)
+            await raw.send(STATUS)
+            assert await raw.line() == b""
+        assert await served.ask("status")
+    assert "two and two are five" in caplog.text
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("command", "arguments", "problem"),
+    [
+        ("events", {"after": 10**400}, "after: "),
+        ("events", {"after": float("nan")}, "after: "),
+        ("fail", {"targets": ["nvidia/[0\n]"]}, "targets: "),
+        ("fail", {"targets": ["nvidia/[0\ud800]"]}, "targets: "),
+        ("fail", {"targets": ["x" * 501]}, "targets: "),
+        ("fail", {"targets": ["nvidia/0"] * 1001}, "targets: "),
+        ("set", {"values": {"x": "y" * 100_001}, "reset": False}, "values: "),
+        ("set", {"values": {"x" * 501: ""}, "reset": False}, "values: "),
+        ("set", {"values": {str(n): "" for n in range(1001)}, "reset": False}, "values: "),
+        ("play", {"text": "steps: []", "name": "x" * 4097}, "name: "),
+        ("x" * 100_000, {}, "there is no command 'xxx"),
+    ],
+)
+async def test_what_is_too_large_or_cannot_be_shown_is_refused(
+    served: Served, command: str, arguments: dict[str, Any], problem: str
+) -> None:
+    async with served.run():
+        with Raw(served.path) as raw:
+            await raw.send(Request(command, arguments).line)
+            answer = await raw.answer()
+            assert answer["code"] == 2
+            assert answer["error"][0].startswith(problem)
+            assert len(answer["error"][0]) < 2000
+        assert await served.ask("status")
+    assert served.state.faults == ()
+
+
+@pytest.mark.anyio
+async def test_an_answer_names_a_hundred_mistakes_at_most(served: Served) -> None:
+    async with served.run():
+        with Raw(served.path) as raw:
+            many = {f"key-{n}": n for n in range(150)}
+            await raw.send(Request("fail", {"targets": ["all"], **many}).line)
+            answer = await raw.answer()
+    assert answer["error"][99:] == ["key-99: there is no such key", "and 50 more"]
+
+
+@pytest.mark.anyio
+async def test_a_flood_of_bad_clients_ends_without_a_trace(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "_REQUEST_SECONDS", 0.5)
+    ends = Ends(monkeypatch)
+    bad = (b"", b"{", b"\0" * 100_000, b"[" * 100_000 + b"\n", STATUS[:-1], FOLLOW, b"x" * 2**20)
+    count = 0
+    async with served.run():
+        before = len(anyio.get_running_tasks())
+        for _ in range(20):
+            clients = [Raw(served.path) for _ in range(100)]
+            for number, client in enumerate(clients):
+                with contextlib.suppress(OSError):
+                    client.socket.send(bad[number % len(bad)])
+            await anyio.lowlevel.checkpoint()
+            assert served.server.status()["connections"] <= 200
+            for client in clients:
+                client.socket.close()
+            count += len(clients)
+            await ends.reach(count)
+        assert served.server.status()["connections"] == 0
+        assert len(anyio.get_running_tasks()) == before
+        assert await served.ask("status")

@@ -1,7 +1,8 @@
 """What the agent does for each request: checks its arguments, and calls the operation."""
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any, Protocol
@@ -9,10 +10,11 @@ from typing import Any, Protocol
 import anyio
 from anyio.abc import TaskGroup
 
-from hami_mock.control.acting import act
-from hami_mock.control.protocol import FOLLOW, WATCH, Request
+from hami_mock.control.acting import Acting
+from hami_mock.control.protocol import FOLLOW, MOST_REQUEST_BYTES, WATCH, Request
 from hami_mock.errors import HamiMockError, StartError, UsageError
-from hami_mock.kit.values import SEED, SPAN, SWITCH, Fields, Kind, Mistakes, whole
+from hami_mock.kit.text import cut
+from hami_mock.kit.values import LINE, SEED, SPAN, SWITCH, Fields, Kind, Mistakes, whole
 from hami_mock.node.events import Event
 from hami_mock.node.fault import FaultKind, Verb
 from hami_mock.node.fault_kinds import VERBS
@@ -52,31 +54,38 @@ class Controlled(Protocol):
         """Stop the scenario that plays; return what it was."""
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError("not a text")
-    return value
+def _text(most: int) -> Kind[str]:
+    def read(value: object) -> str:
+        if not isinstance(value, str) or len(value) > most:
+            raise ValueError("not a text, or too long")
+        return value
+
+    return Kind(read, f"a text of at most {most} characters")
 
 
 def _words(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not value:
-        raise ValueError("not a list, or an empty one")
-    return tuple(map(_text, value))
+    if not isinstance(value, list) or not 0 < len(value) <= _MOST_ITEMS:
+        raise ValueError("not a list, an empty one, or too long")
+    return tuple(map(LINE.read, value))
 
 
 def _values(value: object) -> dict[str, str]:
-    if not isinstance(value, dict):
-        raise ValueError("not a mapping")
-    return {_text(name): _text(text) for name, text in value.items()}
+    if not isinstance(value, dict) or len(value) > _MOST_ITEMS:
+        raise ValueError("not a mapping, or too large")
+    return {LINE.read(name): _VALUE.read(text) for name, text in value.items()}
 
 
 def _moment(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError("not a number")
+    # Not the other way round: what isn't a number is in no range.
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e15:
+        raise ValueError("not a number, or out of range")
     return float(value)
 
 
-TEXT = Kind(_text, "a text")
+_MOST_ITEMS = 1000
+_VALUE = _text(100_000)
+TEXT = _text(MOST_REQUEST_BYTES)
+NAME = _text(4096)
 TARGETS = Kind(_words, "one or more words for cards or resources")
 VALUES = Kind(_values, "options and their values, as text")
 SINCE: Kinds = {
@@ -118,56 +127,60 @@ def acting(verb: Verb, call: Callable[..., Any]) -> Operation:
     return Operation(call, {"targets": TARGETS, **required}, optional)
 
 
+@contextmanager
+def _internal_errors_told(request: Request) -> Iterator[None]:
+    """Raise whatever nobody foresaw as StartError: the agent and its devices shall live on."""
+    try:
+        yield
+    except HamiMockError:
+        raise
+    except Exception as error:
+        _log.exception("control: %s", cut(request.command))
+        raise StartError(
+            f"internal error, please report it: {type(error).__name__}: {error} (the agent's "
+            "log says where)"
+        ) from error
+
+
 class Commands:
     """The commands of one agent. The ends of faults that last for a while wait in `tasks`."""
 
     def __init__(self, controlled: Controlled, tasks: TaskGroup) -> None:
         self._controlled = controlled
         self._state = controlled.state
-        self._tasks = tasks
+        act = Acting(self._state, tasks).act
         self._operations = {
             "status": Operation(controlled.status),
             "events": Operation(self._events, optional=SINCE),
             "set": Operation(self._set, {"values": VALUES, "reset": SWITCH}),
             "reload": Operation(self._reload),
-            "play": Operation(self._play, {"text": TEXT, "name": TEXT}, {"seed": SEED}),
+            "play": Operation(self._play, {"text": TEXT, "name": NAME}, {"seed": SEED}),
             "stop": Operation(controlled.stop_scenario),
-            **{name: acting(verb, partial(self._act, name)) for name, verb in VERBS.items()},
+            **{name: acting(verb, partial(act, name)) for name, verb in VERBS.items()},
             FOLLOW: Operation(self._follow, optional=SINCE),
             WATCH: Operation(self._watch),
         }
 
     async def run(self, request: Request) -> Any:
         """Do what is asked, and return what came of it. Raises UsageError or StartError."""
-        operation, arguments = self._checked(request)
-        try:
+        with _internal_errors_told(request):
+            operation, arguments = self._checked(request)
             return await operation.call(**arguments)
-        except HamiMockError:
-            raise
-        except Exception as error:
-            # Whatever it is, the agent and its devices shall live on.
-            _log.exception("control: %s", request.command)
-            raise StartError(
-                f"internal error, please report it: {type(error).__name__}: {error} (the agent's "
-                "log says where)"
-            ) from error
 
-    def stream(self, request: Request) -> AsyncGenerator[Any, None]:
-        """Return the answers to a command that has many. Raises UsageError if it is wrong."""
-        operation, arguments = self._checked(request)
-        stream: AsyncGenerator[Any, None] = operation.call(**arguments)
-        return stream
+    async def stream(self, request: Request) -> AsyncGenerator[Any, None]:
+        """Yield the answers to a command that has many. Raises UsageError or StartError."""
+        with _internal_errors_told(request):
+            operation, arguments = self._checked(request)
+            async with aclosing(operation.call(**arguments)) as answers:
+                async for answer in answers:
+                    yield answer
 
     def _checked(self, request: Request) -> tuple[Operation, dict[str, Any]]:
         operation = self._operations.get(request.command)
         if operation is None:
-            raise UsageError(
-                f"there is no command {request.command!r}: use one of {', '.join(self._operations)}"
-            )
+            known = ", ".join(self._operations)
+            raise UsageError(f"there is no command {cut(request.command)!r}: use one of {known}")
         return operation, operation.read(request.arguments)
-
-    async def _act(self, verb: str, **arguments: Any) -> Any:
-        return act(verb, arguments, self._state, self._tasks)
 
     async def _events(self, since: int = 0, after: float = 0.0) -> Any:
         return [_event(e) for e in self._state.events.after(since) if e.time >= after]

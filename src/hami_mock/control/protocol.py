@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hami_mock.errors import HamiMockError, StartError, UsageError
+from hami_mock.kit.text import cut
 from hami_mock.settings.places import CONTROL_SOCKET
 
 DEFAULT_SOCKET = CONTROL_SOCKET
@@ -25,6 +26,8 @@ STREAMS = (FOLLOW, WATCH)
 
 MOST_REQUEST_BYTES = 1024 * 1024
 """A request may carry a scenario, which people write by hand."""
+_MOST_PROBLEMS = 100
+_LONGEST_PROBLEM = 1500
 
 
 @dataclass(frozen=True)
@@ -56,9 +59,12 @@ def result_line(result: Any) -> bytes:
 
 
 def error_line(error: HamiMockError) -> bytes:
-    if isinstance(error, UsageError):
-        return _line({"error": error.problems, "code": 2})
-    return _line({"error": [str(error)], "code": 1})
+    is_usage = isinstance(error, UsageError)
+    problems = error.problems if isinstance(error, UsageError) else (str(error),)
+    lines = [cut(problem, _LONGEST_PROBLEM) for problem in problems[:_MOST_PROBLEMS]]
+    if len(problems) > _MOST_PROBLEMS:
+        lines.append(f"and {len(problems) - _MOST_PROBLEMS} more")
+    return _line({"error": lines, "code": 2 if is_usage else 1})
 
 
 def read_answer(line: bytes) -> Any:

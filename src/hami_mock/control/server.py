@@ -130,9 +130,12 @@ class ControlServer:
         try:
             with accepted:
                 await self._answer(Connection(accepted), commands)
-        except OSError as error:
+        except* OSError as errors:
             # It took too long, or doesn't want the answer any more.
-            _log.debug("control: %s", repr(error))
+            _log.debug("control: %s", repr(errors.exceptions[0]))
+        except* Exception as errors:
+            # Whatever it is, it ends this connection only.
+            _log.error("control: a connection ended with an internal error", exc_info=errors)
         finally:
             self._connections -= 1
 
@@ -147,8 +150,8 @@ class ControlServer:
                 await self._stream(connection, commands.stream(request))
             else:
                 await connection.send(result_line(await commands.run(request)))
-        except HamiMockError as error:
-            await connection.send(error_line(error))
+        except* HamiMockError as errors:
+            await connection.send(error_line(errors.exceptions[0]))
 
     def _check(self, connection: Connection) -> None:
         if not connection.is_allowed:
@@ -163,12 +166,9 @@ class ControlServer:
         """Send results for as long as the client is there."""
 
         async def send() -> None:
-            try:
-                async with aclosing(results):
-                    async for result in results:
-                        await connection.send(result_line(result))
-            except OSError as error:
-                _log.debug("control: %s", repr(error))
+            async with aclosing(results):
+                async for result in results:
+                    await connection.send(result_line(result))
 
         await first_of(send, connection.until_closed)
 

@@ -9,12 +9,15 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from hami_mock.errors import UsageError
 from hami_mock.faults.targets import ALL, Target, find, identity, refuse_xids
 from hami_mock.node.cards import Card
 from hami_mock.node.fault import Fault, FaultKind
 from hami_mock.node.fault_kinds import DROP, VERBS, mended_by
 from hami_mock.node.resources import Resource
 from hami_mock.node.xid import describe
+
+MOST_FAULTS = 10_000
 
 if TYPE_CHECKING:
     # `ctl` needs the verbs, and the state would take longer to load than all the rest of it.
@@ -99,6 +102,11 @@ def _chosen(action: Action, state: "NodeState", random: Random | None) -> tuple[
 def _begin(
     kind: FaultKind, parameters: Mapping[str, Any], state: "NodeState", targets: Sequence[Target]
 ) -> tuple[Fault, ...]:
+    if len(state.faults) + len(targets) > MOST_FAULTS:
+        raise UsageError(
+            f"at most {MOST_FAULTS} faults may be active at once, and there are "
+            f"{len(state.faults)} already: end some of them first"
+        )
     details = dict(parameters)
     reason = details.pop("reason", "")
     xid = details.pop("xid", None)

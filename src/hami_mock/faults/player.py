@@ -129,7 +129,8 @@ class Player:
         self._lasting |= new
 
     def _lift(self, faults: Iterable[Fault]) -> tuple[str, ...]:
-        lasting = [fault for fault in faults if fault in self._state.faults]
+        active = set(self._state.faults)
+        lasting = [fault for fault in faults if fault in active]
         if lasting:
             self._state.end_faults(*lasting)
         targets = dict.fromkeys(name for fault in lasting for name in sorted(fault.targets))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 Target = Card | Resource
 
 ALL = "all"
+_GLOB = frozenset("*?[")
 _SHOWN = 12
 """How many names a line has room for."""
 _NOUNS = {On.CARDS: "card", On.RESOURCES: "resource", On.BOTH: "card or resource"}
@@ -62,7 +63,11 @@ def _is_named(target: Target, word: str) -> bool:
     # A vendor's cards are known by the prefix of its flags; its name is as good.
     if word in (ALL, target.vendor.prefix, target.vendor.name):
         return True
-    return any(fnmatchcase(name, word) for name in (target.name, identity(target)))
+    names = (target.name, identity(target))
+    return word in names or (
+        # Most words aren't patterns, and to compare them is a lot faster.
+        not _GLOB.isdisjoint(word) and any(fnmatchcase(name, word) for name in names)
+    )
 
 
 def listed(names: Sequence[str]) -> str:

@@ -76,7 +76,8 @@ class NodeState:
 
     def end_faults(self, *faults: Fault) -> None:
         """Let faults end, all at once; one that has ended already is passed over."""
-        self._end({fault: fault.targets for fault in self.faults if fault in faults})
+        wanted = set(faults)
+        self._end({fault: fault.targets for fault in self.faults if fault in wanted})
 
     def end_faults_of(self, targets: Set[str], kinds: Set[FaultKind] | None = None) -> None:
         """Let all faults of these kinds (None: of any) end for some of their targets."""
