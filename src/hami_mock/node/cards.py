@@ -3,9 +3,10 @@
 import hashlib
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hami_mock import vendors
+from hami_mock.kit.text import cut
 from hami_mock.vendors import Identity, Vendor
 from hami_mock.vendors.catalog import Model
 
@@ -44,6 +45,13 @@ class Card:
     memory: int
     numa: int | None
     link: str | None
+
+    def __post_init__(self) -> None:
+        # A real plugin's annotation may have anything for an ID or a model, and all views show it.
+        object.__setattr__(self, "uuid", cut(self.uuid, len(self.uuid)))
+        if not f"{self.model.name}{self.model.product}".isprintable():
+            named = replace(self.model, name=cut(self.model.name), product=cut(self.model.product))
+            object.__setattr__(self, "model", named)
 
     @property
     def name(self) -> str:

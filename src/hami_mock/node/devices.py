@@ -42,10 +42,9 @@ class SlotDevices:
 
     def size(self, card: Card, health: bytes) -> int:
         """Return the bytes that the card's slots take in a list."""
+        start = len(card.uuid.encode()) + 1
         digits = (len(str(slot)) for slot in range(self.split))
-        return sum(
-            wire.device_size(len(card.uuid) + 1 + length, health, card.numa) for length in digits
-        )
+        return sum(wire.device_size(start + length, health, card.numa) for length in digits)
 
     def encode(self, card: Card, health: bytes) -> Iterator[bytes]:
         """Yield the card's slots as they stand in a list, in pieces to be joined."""

@@ -7,12 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hami_mock.kit.broadcast import Broadcast
+from hami_mock.kit.text import cut
 from hami_mock.node.event_kinds import WARNINGS, Kind
 
 _log = logging.getLogger(__name__)
 
 _KEPT = 1000
 """How many events are kept for `ctl events`; the counters count all of them."""
+_LONGEST_MESSAGE = 1000
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,8 @@ class EventLog:
         self._more = Broadcast()
 
     def add(self, kind: Kind, subject: str, message: str) -> None:
+        """Log, count and keep an event; whatever its texts are, it is one printable line."""
+        subject, message = cut(subject), cut(message, _LONGEST_MESSAGE)
         event = Event(self.counts.total() + 1, self._clock(), kind, subject, message)
         self.counts[kind] += 1
         self._recent.append(event)

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from hami_mock.kit.text import cut
 from hami_mock.kubelet.limits import Version, fits, too_many
 from hami_mock.kubelet.unit_ids import UnitIds
 from hami_mock.kubelet.wire import HEALTHY, MESSAGE_LIMIT
@@ -107,6 +108,10 @@ def size(
     resources: dict[str, Resource] = {}
     left_out = []
     for share in shares:
+        if not share.name.isprintable():
+            reason = f"{share.source} gives it a name that can't be printed"
+            left_out.append(LeftOut(cut(share.name), reason))
+            continue
         if share.name in resources:
             other = resources[share.name].source
             left_out.append(LeftOut(share.name, f"{share.source} and {other} both use this name"))

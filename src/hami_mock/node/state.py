@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import islice
 
 from hami_mock.kit.broadcast import Broadcast
 from hami_mock.kubelet.holder import Container
@@ -16,6 +17,9 @@ from hami_mock.node.holders import Holders, Holding, Load
 from hami_mock.node.resources import Resource
 from hami_mock.node.sizing import Node
 from hami_mock.node.xid import APPLICATION_ERRORS, describe
+
+_SHOWN = 20
+"""How many of the faults that are left an event names."""
 
 
 class Health(StrEnum):
@@ -183,7 +187,8 @@ class NodeState:
         await self.changes.wait_until(condition)
 
     def _tell_end(self, fault: Fault, target: str) -> None:
-        still = [f.text for f in self.faults if f.kind is fault.kind and target in f.targets]
+        others = (f.text for f in self.faults if f.kind is fault.kind and target in f.targets)
+        still = [*islice(others, _SHOWN)]
         if still:
             message = f"{fault.text}; still {', '.join(still)}"
             self.events.add(Kind.FAULT_ENDED, self.name_of(target), message)
