@@ -37,7 +37,7 @@ class Player:
         self._stopped: float | None = None
         self._next: Moment | None = None
         self._ending = ""
-        """How it ended: stopped, or played to the end; empty while it plays."""
+        """How it ended: stopped, failed, or played to the end; empty while it plays."""
         self._lasting: dict[object, tuple[Fault, ...]] = {}
         """What has its own moment to end, by step and turn; what stays, by what it says."""
 
@@ -75,6 +75,9 @@ class Player:
             if total is None:
                 await self._sleep_until(math.inf)
             self._ending = "played to the end"
+        except Exception:
+            self._ending = "failed"
+            raise
         finally:
             self._next = None
             self._ending = self._ending or "stopped"

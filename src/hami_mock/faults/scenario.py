@@ -30,6 +30,11 @@ class Rhythm:
             return None
         return self.at + (self.count - 1) * self.period + self.jitter
 
+    @property
+    def per_second(self) -> float:
+        """How many times come in a second; 0 if there is only one."""
+        return 1 / self.period if self.period and self.count != 1 else 0.0
+
     def overlapping(self, length: float) -> int:
         """Return how many may be under way at once, if each takes that long."""
         if not self.period:
@@ -61,6 +66,14 @@ class Step:
         return self.lasts or 0.0
 
     @property
+    def steps_a_turn(self) -> int:
+        return 1
+
+    @property
+    def per_second(self) -> float:
+        return self.rhythm.per_second
+
+    @property
     def crowd(self) -> int:
         """How many times of it may last at once, not counting what stays to the end."""
         return self.rhythm.overlapping(self.length)
@@ -82,6 +95,17 @@ class Loop:
     def length(self) -> float:
         # The reader sees to it that nothing in a loop is without end.
         return end(self.steps) or 0.0
+
+    @property
+    def steps_a_turn(self) -> int:
+        return sum(part.steps_a_turn for part in self.steps)
+
+    @property
+    def per_second(self) -> float:
+        """How many times of its steps may come in a second, at most."""
+        inside = sum(part.per_second for part in self.steps)
+        turns = self.rhythm.overlapping(self.length)
+        return self.rhythm.per_second * self.steps_a_turn + turns * inside
 
     @property
     def crowd(self) -> int:
@@ -111,6 +135,13 @@ class Scenario:
         if self.rounds is None or self.length is None:
             return None
         return self.rounds * self.length
+
+    @property
+    def per_second(self) -> float:
+        """How many times of its steps may come in a second, at most."""
+        a_round = sum(part.steps_a_turn for part in self.steps)
+        rounds = a_round / self.length if self.rounds != 1 and self.length else 0.0
+        return rounds + sum(part.per_second for part in self.steps)
 
 
 def end(parts: Sequence[Part]) -> float | None:

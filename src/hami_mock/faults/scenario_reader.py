@@ -17,14 +17,20 @@ from hami_mock.faults.scenario import Loop, Part, Rhythm, Scenario, Step, end
 from hami_mock.faults.targets import find, refuse_xids
 from hami_mock.kit import durations, strict_yaml
 from hami_mock.kit.files import read_text
+from hami_mock.kit.text import cut
 from hami_mock.kit.values import LINE, MOST_SECONDS, SEED, SHORTEST, SPAN, Fields, Mistakes
 from hami_mock.node.fault import FaultKind, On
 from hami_mock.node.fault_kinds import VERBS, parameter_names
 from hami_mock.node.sizing import Node
 
 _DEEPEST = 5
+_MOST_CHARACTERS = 256 * 1024
+_MOST_KEYS = 100
 _MOST_STEPS = 1000
+_MOST_TARGETS = 10_000
 _MOST_AT_ONCE = 10_000
+_MOST_PER_SECOND = 1000
+_MOST_MISTAKES = 100
 
 
 def read(path: str, node: Node | None = None) -> Scenario:
@@ -36,6 +42,9 @@ def read(path: str, node: Node | None = None) -> Scenario:
 
 
 def parse(text: str, file: str, node: Node | None = None) -> Scenario:
+    file = cut(file)
+    if len(text) > _MOST_CHARACTERS:
+        raise UsageError(f"{file}: a scenario has at most {_MOST_CHARACTERS} characters")
     try:
         document = strict_yaml.load(text)
     except ValueError as error:
@@ -43,6 +52,8 @@ def parse(text: str, file: str, node: Node | None = None) -> Scenario:
     if not isinstance(document, dict):
         shown = reprlib.repr(document)
         raise UsageError(f"{file}: a scenario must be a mapping with the key steps, not {shown}")
+    if len(document) > _MOST_KEYS:
+        raise UsageError(f"{file}: there are more than {_MOST_KEYS} keys")
     mistakes = Mistakes(file)
     scenario = _Reader(mistakes).scenario(Fields(document, "", mistakes))
     # What is wrong already would only look like more mistakes there.
@@ -50,8 +61,9 @@ def parse(text: str, file: str, node: Node | None = None) -> Scenario:
         _check(scenario, mistakes)
         if node is not None:
             _check_on_node(scenario, node, mistakes)
-    if mistakes.lines:
-        raise UsageError(mistakes.lines)
+    if found := mistakes.lines:
+        more = [f"and {len(found) - _MOST_MISTAKES} more"] if len(found) > _MOST_MISTAKES else []
+        raise UsageError([*found[:_MOST_MISTAKES], *more])
     return scenario
 
 
@@ -59,6 +71,7 @@ class _Reader:
     def __init__(self, mistakes: Mistakes) -> None:
         self._mistakes = mistakes
         self._steps = 0
+        self._targets = 0
 
     def scenario(self, fields: Fields) -> Scenario:
         fields.allow(
@@ -102,6 +115,9 @@ class _Reader:
         if not isinstance(node, dict):
             self._mistakes.refuse(place, node, "a mapping such as {at: 30s, fail: nvidia/0}")
             return None
+        if len(node) > _MOST_KEYS:
+            self._mistakes.say(place, f"there are more than {_MOST_KEYS} keys")
+            return None
         fields = Fields(node, place, self._mistakes)
         verbs = [key for key in node if key in VERBS or key == "loop"]
         if len(verbs) != 1:
@@ -109,6 +125,10 @@ class _Reader:
             return None
         (verb,) = verbs
         targets = () if verb == "loop" else fields.get(verb, kinds.TARGETS, ())
+        self._targets += len(targets)
+        if self._targets > _MOST_TARGETS >= self._targets - len(targets):
+            problem = f"all steps together name more than {_MOST_TARGETS} targets"
+            self._mistakes.say(place, problem)
         # Not the number in the list: a new step before this one must leave its draws alone.
         name = " ".join((verb, *targets))
         key = f"{outer_key}{name}#{seen[name]}"
@@ -208,6 +228,12 @@ def _check(scenario: Scenario, mistakes: Mistakes) -> None:
         mistakes.say("repeat", "the steps never end, so it would never repeat: give it a length")
     if length is not None:
         _check_length(scenario, length, mistakes)
+    if scenario.per_second > _MOST_PER_SECOND:
+        mistakes.say(
+            "steps",
+            f"up to {math.ceil(scenario.per_second)} turns would come in a second, but at most "
+            f"{_MOST_PER_SECOND} may: make `every`, or the length, longer",
+        )
     at_once = sum(part.crowd for part in scenario.steps)
     if at_once > _MOST_AT_ONCE:
         most = max(range(len(scenario.steps)), key=lambda number: scenario.steps[number].crowd)

@@ -1,5 +1,6 @@
 """Where scenarios are played: one at a time, started and stopped while the agent runs."""
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -11,6 +12,8 @@ from hami_mock.node.state import NodeState
 if TYPE_CHECKING:
     from hami_mock.faults.player import Player
     from hami_mock.faults.scenario import Scenario
+
+_log = logging.getLogger(__name__)
 
 
 class Stage:
@@ -34,6 +37,9 @@ class Stage:
             try:
                 with self._scope:
                     await self._player.run()
+            except Exception:
+                # Whatever it is, the agent and its devices shall live on.
+                _log.exception("scenario %s: internal error", self._player.scenario.name)
             finally:
                 self._idle.set()
 
