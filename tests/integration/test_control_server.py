@@ -475,16 +475,6 @@ async def test_what_is_too_large_or_cannot_be_shown_is_refused(
 
 
 @pytest.mark.anyio
-async def test_an_answer_names_a_hundred_mistakes_at_most(served: Served) -> None:
-    async with served.run():
-        with Raw(served.path) as raw:
-            many = {f"key-{n}": n for n in range(150)}
-            await raw.send(Request("fail", {"targets": ["all"], **many}).line)
-            answer = await raw.answer()
-    assert answer["error"][99:] == ["key-99: there is no such key", "and 50 more"]
-
-
-@pytest.mark.anyio
 async def test_a_flood_of_bad_clients_ends_without_a_trace(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,7 +26,6 @@ STREAMS = (FOLLOW, WATCH)
 
 MOST_REQUEST_BYTES = 1024 * 1024
 """A request may carry a scenario, which people write by hand."""
-_MOST_PROBLEMS = 100
 _LONGEST_PROBLEM = 1500
 
 
@@ -61,9 +60,7 @@ def result_line(result: Any) -> bytes:
 def error_line(error: HamiMockError) -> bytes:
     is_usage = isinstance(error, UsageError)
     problems = error.problems if isinstance(error, UsageError) else (str(error),)
-    lines = [cut(problem, _LONGEST_PROBLEM) for problem in problems[:_MOST_PROBLEMS]]
-    if len(problems) > _MOST_PROBLEMS:
-        lines.append(f"and {len(problems) - _MOST_PROBLEMS} more")
+    lines = [cut(problem, _LONGEST_PROBLEM) for problem in problems]
     return _line({"error": lines, "code": 2 if is_usage else 1})
 
 
