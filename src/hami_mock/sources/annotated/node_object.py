@@ -67,6 +67,8 @@ def quantity(value: object) -> int | None:
     """Return a quantity of Kubernetes ("20", "1k", "4Gi", "100m") rounded up; None for no such."""
     if isinstance(value, bool) or not isinstance(value, int | str):
         return None
+    if isinstance(value, int) and abs(value) >= 10**18:
+        return None  # nor would Python write out one of thousands of digits
     found = _QUANTITY.fullmatch(str(value))
     if found is None:
         return None
