@@ -17,6 +17,7 @@ from hami_mock.doctor.pod_object import PodObject
 from hami_mock.doctor.report import Examined
 from hami_mock.errors import ClusterError, StartError, UsageError
 from hami_mock.kit.files import MOST_BYTES, read_bytes
+from hami_mock.kit.text import cut
 from hami_mock.settings.hami_config.device_config import DeviceConfig, parse
 
 NOBODY_TO_ASK = 3
@@ -87,13 +88,13 @@ def _examine(found: Gathered, scheduler: str, config: DeviceConfig | None) -> It
     now = datetime.now(UTC)
     for node in found.nodes:
         case = NodeCase(node, now, config, found.node_pods)
-        yield Examined(f"Node {case.node.name}", examine_node(case))
+        yield Examined(cut(f"Node {case.node.name}"), examine_node(case))
     nodes = [NodeCase(node, now, config, found.around) for node in found.candidates or found.nodes]
     for pod in found.pods:
         here = _node_of(pod, nodes if found.nodes else ())
         elsewhere = () if here else nodes
         findings = examine_pod(PodCase(pod, now, here, config, scheduler, elsewhere))
-        yield Examined(f"Pod {pod.full_name}", findings)
+        yield Examined(cut(f"Pod {pod.full_name}"), findings)
 
 
 def _node_of(pod: PodObject, nodes: Sequence[NodeCase]) -> NodeCase | None:

@@ -79,7 +79,4 @@ def log_level_of_go_flags(debug: str | None, verbosity: str | None) -> str | Non
     if debug is not None and debug.lower() not in ("false", "f", "0"):
         return "debug"
     # glog's habit: from 4 on, messages are for the program's developers.
-    if verbosity is not None and verbosity.isascii() and verbosity.isdigit():
-        digits = verbosity.lstrip("0")  # of any number of them, which int() wouldn't take
-        return "debug" if len(digits) > 1 or digits >= "4" else None
-    return None
+    return "debug" if re.fullmatch("0*([4-9]|[1-9][0-9]+)", verbosity or "") else None

@@ -9,8 +9,10 @@ from hami_mock.cli.commands import COMMANDS, run
 from hami_mock.cli.output import ReaderGone, prepare, say
 from hami_mock.errors import HamiMockError, UsageError
 from hami_mock.kit.similar import did_you_mean
+from hami_mock.kit.text import cut
 
 _HELP = ("-h", "--help", "-help", "help")
+_LONGEST = 2000
 _SUMMARY = "make a Kubernetes node look as if it carried accelerators it doesn't have"
 _EXAMPLES = (
     "demo",
@@ -43,7 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _fail(lines: Sequence[str], code: int) -> int:
     for line in lines:
-        print(f"hami-mock: {line}", file=sys.stderr)
+        # One line, whatever somebody wrote that it repeats.
+        print(f"hami-mock: {cut(line, _LONGEST)}", file=sys.stderr)
     return code
 
 

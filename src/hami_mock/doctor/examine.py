@@ -1,6 +1,8 @@
 """Examine a node or a pod: all checks, in the order that a user should read them. Pure."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import islice
 
 from hami_mock.doctor import (
     counts,
@@ -13,6 +15,9 @@ from hami_mock.doctor import (
 )
 from hami_mock.doctor.case import LOCKS, NodeCase, PodCase, VendorCase
 from hami_mock.doctor.finding import Finding, Severity, warning
+
+_MOST = 100
+"""How many findings of one check are shown."""
 
 _VENDOR_CHECKS: tuple[Callable[[NodeCase, VendorCase], Iterator[Finding]], ...] = (
     registration.register,
@@ -53,12 +58,12 @@ def examine_node(case: NodeCase) -> list[Finding]:
     for seen in case.vendors:
         if counts.is_left_behind(case, seen):
             continue
-        own = [finding for check in _VENDOR_CHECKS for finding in check(case, seen)]
+        own = [finding for check in _VENDOR_CHECKS for finding in _first(check(case, seen))]
         findings += own
         if all(finding.severity is Severity.NOTE for finding in own):
             findings.append(_well(case, seen))
     findings += registration.unknown_to_config(case)
-    findings += naming.node_names(case)
+    findings += _first(naming.node_names(case))
     findings += counts.left_behind(case)
     if not case.vendors:
         told = "HAMi has nothing here: no annotation with cards, and none of its resources"
@@ -69,12 +74,21 @@ def examine_node(case: NodeCase) -> list[Finding]:
 
 def examine_pod(case: PodCase) -> list[Finding]:
     """Return what is wrong with a pod, on the node that it is or may be for, if that is known."""
-    findings = [finding for check in _POD_CHECKS for finding in check(case)]
+    findings = [finding for check in _POD_CHECKS for finding in _first(check(case))]
     if not case.asked and not findings:
         advice = "ask for a card in a container's limits, such as nvidia.com/gpu: 1"
         told = "it asks for none of HAMi's resources"
         findings.append(warning(f"pod {case.pod.full_name}", told, advice))
     return findings
+
+
+def _first(findings: Iterator[Finding]) -> list[Finding]:
+    """Return what a check found, as far as anybody would read it."""
+    found = list(islice(findings, _MOST + 1))
+    if len(found) > _MOST:
+        told = f"there are more findings like the {_MOST} above"
+        found[-1] = replace(found[-1], what=told, advice="mend these, then run the doctor again")
+    return found
 
 
 def _well(case: NodeCase, seen: VendorCase) -> Finding:

@@ -56,6 +56,8 @@ def read(paths: Iterable[str]) -> Objects:
             objects.add(_load(path, place), place)
         except UsageError as error:
             problems += error.problems
+        except RecursionError:
+            problems.append(f"{place}: is nested too deeply")
     if problems:
         raise UsageError(problems)
     return objects
@@ -68,7 +70,7 @@ def _load(path: str, place: str) -> object:
         return json.loads(content) if is_json else strict_yaml.load(content)
     except OSError as error:
         raise UsageError(f"{place}: can't be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise UsageError(f"{place}: is neither JSON nor YAML: {error}") from error
 
 

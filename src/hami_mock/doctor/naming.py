@@ -1,6 +1,7 @@
 """Are the names the ones that HAMi looks for?"""
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from hami_mock.doctor.case import NodeCase, names_of, vendors_of
 from hami_mock.doctor.finding import Finding, error, warning
@@ -13,6 +14,8 @@ from hami_mock.vendors import VENDORS
 _OF_OTHER_PLUGINS = frozenset(vendor.counted.source for vendor in VENDORS if vendor.counted)
 # Below it, other resources of the same vendor look alike: nvidia.com/gpu and nvidia.com/gpu.shared.
 _SIMILARITY = 0.85
+# Nobody has more of them, and each is compared with all that are known.
+_MOST = 200
 
 
 def node_names(case: NodeCase) -> Iterator[Finding]:
@@ -48,10 +51,10 @@ def _strangers(names: Iterable[str], config: DeviceConfig | None) -> Iterator[tu
     is one that this configuration has renamed.
     """
     known = _known(config)
+    ours = known | _OF_OTHER_PLUGINS
     renamed = _known(None) | {offer.name for vendor in VENDORS for offer in vendor.offers}
-    for name in names:
-        if name in known or name in _OF_OTHER_PLUGINS or "/" not in name:
-            continue
+    unknown = (each for each in names if "/" in each and each not in ours)
+    for name in islice(unknown, _MOST):
         close = next(iter(similar(name, sorted(known), cutoff=_SIMILARITY)), "")
         if config is not None if name in renamed else close:
             yield name, close

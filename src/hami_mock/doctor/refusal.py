@@ -22,7 +22,8 @@ WORDS: Mapping[str, Mapping[str, str]] = json.loads(
 """HAMi's reasons: what each means, what to do, and which number of a card it is about."""
 
 # "2/3 CardInsufficientMemory": so many of a node's cards; events and some reasons have no number.
-_FOUND = re.compile(rf"(?:(\d+)/(\d+) )?\b({'|'.join(WORDS)})\b")
+# With longer ones, a text of nothing but digits would take hours.
+_FOUND = re.compile(rf"(?:(\d{{1,6}})/(\d{{1,6}}) )?\b({'|'.join(WORDS)})\b")
 
 
 def hami_words(case: PodCase) -> Iterator[Finding]:

@@ -1,6 +1,7 @@
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -27,6 +28,14 @@ def test_lists_are_taken_apart() -> None:
     bare = {key: value for key, value in node().items() if key != "kind"}
     found.add({"kind": "NodeList", "items": [bare]}, "y")
     assert (len(found.nodes), len(found.pods)) == (2, 1)
+
+
+def test_lists_in_lists_in_lists_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    deep: dict[str, Any] = node()
+    for _ in range(5000):
+        deep = {"kind": "List", "items": [deep]}
+    monkeypatch.setattr("hami_mock.doctor.gathering._load", lambda *_: deep)
+    assert problems_of(lambda: read(["x"])) == ("x: is nested too deeply",)
 
 
 def test_what_is_of_no_use_is_named(tmp_path: Path) -> None:
