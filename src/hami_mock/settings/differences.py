@@ -33,6 +33,9 @@ def differences(before: Settings, after: Settings) -> Iterator[Difference]:
         old, new = (each.given.get(option.name, option.default) for each in (before, after))
         if option.name == "node-name":
             old, new = before.node_name, after.node_name
+        if old != new and option.name.endswith("-cards"):
+            # Where groups list the cards, what the option was says nothing.
+            old, new = _cards(before, option.name), _cards(after, option.name)
         if old != new:
             yield Difference(option, _shown(option, old), _shown(option, new))
 
@@ -55,6 +58,11 @@ def refusals(changed: Iterable[Difference], asked: Collection[str]) -> list[str]
         if change.option.name in asked and change.option.waits
     ]
     return [*fixed, *waiting]
+
+
+def _cards(settings: Settings, name: str) -> int:
+    own = (each.groups for each in settings.vendors if name == f"{each.vendor.prefix}-cards")
+    return sum(group.cards for groups in own for group in groups)
 
 
 def _shown(option: Option, value: object) -> str:

@@ -88,3 +88,14 @@ def test_what_is_fixed_takes_effect_at_a_start() -> None:
     fixed = [option for option in OPTIONS if option.fixed]
     assert {option.name for option in fixed} == {"config", "node-name", "hami", "source"}
     assert {option.takes_effect for option in fixed} == {Takes.AT_START}
+
+
+def test_a_count_over_groups_says_how_many_cards_the_node_had(tmp_path: Path) -> None:
+    file = config_file(tmp_path, "nvidia-groups: [{cards: 3}, {cards: 5, model: T4}]")
+    all_cards, four, eight = (
+        load({"config": file}, overrides)
+        for overrides in ({}, {"nvidia-cards": "4"}, {"nvidia-cards": "8"})
+    )
+    assert [found.line for found in differences(all_cards, four)] == ["nvidia-cards: 8 → 4"]
+    assert [found.line for found in differences(four, all_cards)] == ["nvidia-cards: 4 → 8"]
+    assert list(differences(all_cards, eight)) == []
