@@ -117,7 +117,7 @@ def sentence(text: str) -> str:
 
 def _listed(examples: Iterable[str]) -> str:
     # One that isn't a command of ours alone, such as a pipe, is there as a whole.
-    lines = [f"  {'' if 'hami-mock' in line else 'hami-mock '}{line}" for line in examples]
+    lines = [f"  {'' if 'hami-mock ' in line else 'hami-mock '}{line}" for line in examples]
     return "\n".join(["examples:", *lines]) if lines else ""
 
 

@@ -306,3 +306,15 @@ def test_a_reader_that_went_away_is_no_error(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("builtins.print", broken)
     monkeypatch.setattr("sys.stderr", io.StringIO())
     assert main(["version"]) == 0
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_every_example_can_be_copied(command: str, capsys: Captured) -> None:
+    try:
+        main([*command.split(), "--help"])
+    except SystemExit as stopped:
+        assert stopped.code == 0
+    _, _, rest = capsys.readouterr().out.partition("examples:\n")
+    examples = rest.partition("\n\n")[0].replace(" \\\n      ", " ").splitlines()
+    assert examples or command == "version"
+    assert [line for line in examples if "hami-mock " not in line] == []
