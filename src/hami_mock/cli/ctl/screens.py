@@ -1,27 +1,44 @@
 """Answers of the agent as lines for people."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from hami_mock.kit import durations, moments
-from hami_mock.kit.terminal import Style, paint, table
+from hami_mock.kit.terminal import Style, paint, table, width, wrap
 
 Data = Mapping[str, Any]
 Screen = Callable[[Any], Iterator[str]]
 
+_WIDE = 120
+"""From so many columns on, there is room for an event beside its kind."""
 _PHASE_STYLES = {"watched": Style.GREEN, "failed": Style.RED}
 
 
 def summary(result: Data) -> Iterator[str]:
-    yield from result["summary"]
+    for line in result["summary"]:
+        yield from _hanging(line, 2)
 
 
 def events(result: list[Data]) -> Iterator[str]:
+    is_narrow = (width() or _WIDE) < _WIDE
     for event in result:
-        kind = paint(f"{event['kind']:<22}", *((Style.YELLOW,) if event["warning"] else ()))
+        head = f"{event['number']:>5}  {moments.show(event['time'])}  "
+        kind = event["kind"] if is_narrow else f"{event['kind']:<22}"
         subject = event["subject"] and f"{event['subject']}: "
-        when = moments.show(event["time"])
-        yield f"{event['number']:>5}  {when}  {kind}  {subject}{event['message']}"
+        indent = len(head) if is_narrow else len(head) + len(kind) + 2
+        first, *others = _hanging(f"{head}{kind}  {subject}{event['message']}", indent)
+        if event["warning"]:
+            first = f"{head}{paint(kind, Style.YELLOW)}{first[len(head) + len(kind) :]}"
+        yield from (first, *others)
+
+
+def _hanging(text: str, indent: int) -> Sequence[str]:
+    """Return the text; where it is too long for the terminal, folded, its other lines indented."""
+    columns = width()
+    if columns is None or len(text) <= columns:
+        return [text]
+    first, *others = wrap(text, columns)
+    return [first, *(f"{' ' * indent}{line}" for line in wrap(" ".join(others), columns - indent))]
 
 
 def scenario(result: Data | None) -> Iterator[str]:
@@ -121,12 +138,14 @@ def _holders(result: Data) -> Iterator[str]:
             card["name"],
             f"{holder['namespace']}/{holder['pod']}" if holder["pod"] else "not known yet",
             holder["container"] or "-",
-            ", ".join(f"{count} {name}" for name, count in holder["devices"].items()),
+            ", ".join(f"{count}\xa0{name}" for name, count in holder["devices"].items()),
         )
         for card in result["cards"]
         for holder in card["holders"]
     ]
     if rows:
-        yield from table(("CARD", "POD", "CONTAINER", "HOLDS"), rows)
+        # A number and what it counts have been held together.
+        lines = table(("CARD", "POD", "CONTAINER", "HOLDS"), rows)
+        yield from (line.replace("\xa0", " ") for line in lines)
     else:
         yield "No pod holds a device."

@@ -182,3 +182,52 @@ def test_events() -> None:
         "    3  2023-11-14 22:13:20  CardFailed              nvidia/0: unhealthy",
         "    3  2023-11-14 22:13:20  CardFailed              x",
     ]
+
+
+def in_terminal(monkeypatch: pytest.MonkeyPatch, columns: int = 80) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("NO_COLOR", "")
+
+
+def test_in_a_narrow_terminal_the_lines_of_an_event_hang_below_its_kind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    in_terminal(monkeypatch)
+    long = EVENT | {"message": "unhealthy: Xid 79 (GPU has fallen off the bus)"}
+    assert list(screens.events([long])) == [
+        "    3  2023-11-14 22:13:20  CardFailed  nvidia/0: unhealthy: Xid 79 (GPU has",
+        "                            fallen off the bus)",
+    ]
+
+
+def test_in_a_wide_terminal_the_lines_of_an_event_hang_below_its_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    in_terminal(monkeypatch, 130)
+    first, second = screens.events([EVENT | {"message": "word " * 20}])
+    assert first.index("nvidia/0: word") == second.index("word") == 52
+    assert len(first) <= 130
+
+
+def test_what_a_command_did_is_folded_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_terminal(monkeypatch)
+    words = "2 cards now unhealthy: mlu/0, mlu/1 (no power, because somebody pulled the plugs)"
+    assert list(screens.summary({"summary": [words, "done"]})) == [
+        "2 cards now unhealthy: mlu/0, mlu/1 (no power, because somebody pulled the",
+        "  plugs)",
+        "done",
+    ]
+
+
+def test_a_number_stays_with_what_it_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_terminal(monkeypatch, 70)
+    devices = {"nvidia.com/gpu": 1, "nvidia.com/gpucores": 30, "nvidia.com/gpumem": 16384}
+    holder = {"namespace": "default", "pod": "trainer", "container": "main", "devices": devices}
+    lines = shown(status(cards=[card(holders=[holder])])).splitlines()
+    assert [line.split("main")[-1].strip() for line in lines[-3:]] == [
+        "1 nvidia.com/gpu,",
+        "30 nvidia.com/gpucores,",
+        "16384 nvidia.com/gpumem",
+    ]
+    assert not any("\xa0" in line for line in lines)
