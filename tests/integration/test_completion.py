@@ -31,6 +31,10 @@ CASES = [
     ("hami-mock ctl set seed", {"seed="}),
     ("hami-mock init -o f", {"fleet.yaml"}),
     ("hami-mock plan --config fl", {"fleet.yaml"}),
+    ("hami-mock plan --config=fl", {"fleet.yaml"}),
+    ("hami-mock --config fl", {"fleet.yaml"}),
+    ("hami-mock ctl set --res", {"--reset"}),
+    ("hami-mock help ctl ", set()),
 ]
 
 BASH = r"""

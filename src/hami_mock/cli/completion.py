@@ -21,8 +21,9 @@ FILES = "@files"
 # What is found is a line each: a word, and a tab and what it means if that is known.
 _BASH = """\
 _hami_mock() {
-    local IFS=$'\\n' words=("${COMP_WORDS[@]:1:COMP_CWORD}") word=${COMP_WORDS[COMP_CWORD]#=} found
+    local IFS=$'\\n' found word=${COMP_WORDS[COMP_CWORD]#=}
     # Of --flag=value bash makes three words.
+    local words=("${COMP_WORDS[@]:1:COMP_CWORD}")
     found=$(hami-mock __complete "${words[@]#=}" 2>/dev/null | cut -f 1)
     COMPREPLY=($(compgen -W "${found/@files/}" -- "$word"))
     [[ ${COMPREPLY[*]} == *= ]] && compopt -o nospace

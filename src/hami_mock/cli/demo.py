@@ -215,7 +215,8 @@ def _left(node: Node, kubelet: EmbeddedKubelet, short_of: str = "") -> Iterator[
 
 async def _keep(agent: Agent, kubelet: EmbeddedKubelet) -> None:
     """Let pods come and go, and show the table again and again."""
-    _announce("\nPods now come and go. Press Ctrl-C to stop.")
+    say()
+    _announce("Pods now come and go. Press Ctrl-C to stop.")
     if Path(agent.settings.control_socket).is_socket():
         _announce("Make a card fail from another terminal:")
         card = agent.node.cards[0].name
@@ -278,4 +279,4 @@ async def _stop_on_signal(signals: AsyncIterator[signal.Signals], scope: anyio.C
 
 
 def _announce(text: str) -> None:
-    say(paint(text, Style.CYAN))
+    say("\n".join(paint(line, Style.CYAN) for line in wrap(text, _columns())))
