@@ -92,7 +92,9 @@ def complete(words: Sequence[str]) -> None:
     flag, sign, _ = word.partition("=")
     if not sign:
         flag = next(filter(None, reversed(before)), "")
-    actions = [] if command == "help" else _parser(command)._actions
+    # The names of commands are known without their flags, which take longer to load.
+    is_command = bool(inner) and not word.startswith("-") and not flag.startswith("-")
+    actions = [] if is_command or command == "help" else _parser(command)._actions
     shown = [action for action in actions if action.help is not argparse.SUPPRESS]
     taking = [action for action in shown if flag in action.option_strings and action.nargs != 0]
     if taking:

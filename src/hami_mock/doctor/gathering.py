@@ -5,6 +5,7 @@ import os
 import socket
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,9 @@ from hami_mock.kit import strict_yaml
 from hami_mock.sources.annotated.node_object import NodeObject, part, text
 
 Document = Mapping[str, Any]
+
+MOST_CHARACTERS = 2**28
+"""All pods of a large cluster are less; a device file would never end."""
 
 
 @dataclass
@@ -65,7 +69,11 @@ def read(paths: Iterable[str]) -> Objects:
 
 def _load(path: str, place: str) -> object:
     try:
-        content = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+        stdin = nullcontext(sys.stdin)
+        with stdin if path == "-" else Path(path).open(encoding="utf-8") as file:
+            content = file.read(MOST_CHARACTERS + 1)
+        if len(content) > MOST_CHARACTERS:
+            raise UsageError(f"{place}: has more than {MOST_CHARACTERS} characters")
         is_json = content.lstrip().startswith("{")
         return json.loads(content) if is_json else strict_yaml.load(content)
     except OSError as error:

@@ -18,6 +18,7 @@ NESTED = 100_000
 @pytest.fixture(autouse=True)
 def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("HAMI_MOCK_CONTROL_SOCKET", "/nowhere.sock")
     monkeypatch.chdir(tmp_path)
 
 
@@ -104,6 +105,15 @@ def test_a_file_that_nobody_would_write(
     line = complaint(capsys, command, "-f", str(path))
     assert str(path) in line
     complaint(capsys, command, "--device-config-file", str(path))
+
+
+def test_a_file_without_end(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    monkeypatch.setattr("hami_mock.doctor.gathering.MOST_CHARACTERS", 1000)
+    for command in ("doctor", "plan"):
+        line = complaint(capsys, command, "-f", "/dev/zero")
+        assert line.endswith("/dev/zero: has more than 1000 characters")
+    line = complaint(capsys, "ctl", "scenario", "play", "/dev/zero")
+    assert "the request is too large" in line
 
 
 def test_lists_in_lists_in_lists(tmp_path: Path, capsys: Captured) -> None:

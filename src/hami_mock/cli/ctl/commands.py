@@ -3,13 +3,14 @@
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hami_mock.cli.ctl import screens
 from hami_mock.cli.parser import Parsed, reads
-from hami_mock.control.protocol import FOLLOW, WATCH, Request
+from hami_mock.control.protocol import FOLLOW, MOST_REQUEST_BYTES, WATCH, Request
 from hami_mock.errors import UsageError
 from hami_mock.faults.targets import ALL
 from hami_mock.kit import moments
@@ -130,7 +131,10 @@ def _advice(name: str) -> str:
 def _play_request(parsed: Parsed) -> Request:
     file = Path("stdin" if parsed.file == "-" else parsed.file)
     try:
-        text = sys.stdin.read() if parsed.file == "-" else file.read_text(encoding="utf-8")
+        stdin = nullcontext(sys.stdin)
+        with stdin if parsed.file == "-" else file.open(encoding="utf-8") as opened:
+            # One that never ends is refused as too large.
+            text = opened.read(MOST_REQUEST_BYTES)
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise UsageError(f"scenario play: can't read {parsed.file!r}: {reason}") from error
