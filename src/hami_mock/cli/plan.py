@@ -12,6 +12,7 @@ from hami_mock.cli.parser import Parsed, Parser
 from hami_mock.errors import UsageError
 from hami_mock.kit import logs
 from hami_mock.kit.terminal import Style, paint, table, width, wrap
+from hami_mock.kit.text import cut
 from hami_mock.kubelet.wire import MESSAGE_LIMIT
 from hami_mock.node.advice import warnings
 from hami_mock.settings.settings import Settings, load, load_all
@@ -132,10 +133,12 @@ def node_lines(plan: Data) -> Iterator[str]:
     yield f"Node {paint(plan['node'], Style.BOLD)} would carry:"
     yield ""
     if plan["cards"]:
+        # What a real plugin calls its cards may be anything.
         rows = (
-            (c["name"], c["uuid"], c["model"], c["memory"], _dash(c["numa"]), ", ".join(c["links"]))
+            (c["name"], cut(c["uuid"]), cut(c["model"]), c["memory"], _dash(c["numa"]),
+             ", ".join(c["links"]))
             for c in plan["cards"]
-        )
+        )  # fmt: skip
         header = ("CARD", "UUID", "MODEL", "MEMORY MiB", "NUMA", "LINKED TO")
         yield from table(header, rows, "   rRL")
         yield from ("", "and register:", "")

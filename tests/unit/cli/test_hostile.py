@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hami_mock.cli.main import main
-from tests.unit.doctor.patients import node
+from tests.unit.doctor.patients import card, node
 
 Captured = pytest.CaptureFixture[str]
 DIGITS = "9" * 5000
@@ -130,3 +130,15 @@ def test_the_names_of_what_is_examined_are_one_line_too(tmp_path: Path, capsys: 
     assert lines[0].startswith("Node \\x1b[2J\\r\\nhami-mock")
     assert all(line.isprintable() and len(line) < 5000 for line in lines)
     assert "--node-name" in complaint(capsys, "plan", "-f", "x")
+
+
+@pytest.mark.parametrize("key", ["id", "type"])
+def test_what_a_card_is_called_is_one_line_too(key: str, tmp_path: Path, capsys: Captured) -> None:
+    strange = card("GPU-1", **{key: f"NVIDIA-{ESCAPES}{LONG}"})
+    (tmp_path / "x").write_text(json.dumps(node(strange)))
+    assert main(["plan", "-f", "x"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "NVIDIA-\\x1b[2J\\r\\nhami-mock" in lines[3]
+    assert all(line.isprintable() and len(line) < 5000 for line in lines)
+    assert main(["plan", "-f", "x", "-o", "json"]) == 0
+    assert LONG in capsys.readouterr().out

@@ -5,6 +5,7 @@ from typing import Any
 
 from hami_mock.kit import durations, moments
 from hami_mock.kit.terminal import Style, paint, table, width, wrap
+from hami_mock.kit.text import cut
 
 Data = Mapping[str, Any]
 Screen = Callable[[Any], Iterator[str]]
@@ -86,7 +87,8 @@ def _cards(cards: list[Data]) -> Iterator[str]:
         return
     rows = [
         (
-            *(card[key] for key in ("name", "uuid", "model", "memory")),
+            # A real plugin's cards may be called anything.
+            *(cut(str(card[key])) for key in ("name", "uuid", "model", "memory")),
             "-" if card["numa"] is None else card["numa"],
             ", ".join(f"{xid} x{times}" for xid, times in card["xids"].items()) or "-",
             _health(card),

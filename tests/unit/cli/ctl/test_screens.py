@@ -231,3 +231,9 @@ def test_a_number_stays_with_what_it_counts(monkeypatch: pytest.MonkeyPatch) -> 
         "16384 nvidia.com/gpumem",
     ]
     assert not any("\xa0" in line for line in lines)
+
+
+def test_what_a_real_plugin_calls_a_card_is_one_line() -> None:
+    text = shown(status(cards=[card(uuid="GPU-\x1b[2J\n", model="x" * 5000)]))
+    assert "GPU-\\x1b[2J\\n" in text
+    assert all(line.isprintable() and len(line) < 1000 for line in text.splitlines())
