@@ -98,15 +98,14 @@ class NodeCase:
         found = (seen.cards for seen in self.vendors if seen.vendor.word == vendor.word)
         return next(found, ())
 
-    def others(self, pod: PodObject) -> Sequence[PodObject]:
-        """Return the other pods that hold something of the node."""
-        return [
-            each
-            for each in self.pods or ()
-            if each.full_name != pod.full_name
-            and each.node_name == self.node.name
-            and not each.has_ended
-        ]
+    @cached_property
+    def _holding(self) -> Mapping[str, PodObject]:
+        own = (each for each in self.pods or () if each.node_name == self.node.name)
+        return {each.full_name: each for each in own if not each.has_ended}
+
+    def others(self, pod: PodObject) -> Iterator[PodObject]:
+        """Yield the other pods that hold something of the node."""
+        return (each for name, each in self._holding.items() if name != pod.full_name)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Self
 
 from hami_mock.hami.assignment import ASSIGNED_NODE
@@ -75,7 +76,7 @@ class PodObject:
         """Whether it holds nothing any more."""
         return self.phase in ("Succeeded", "Failed")
 
-    @property
+    @cached_property
     def asks(self) -> dict[str, int]:
         """What the pod asks for: containers together, or an init container that asks for more."""
         most: Counter[str] = Counter()
