@@ -60,7 +60,7 @@ class Away(ClusterError):
 
 
 class NotAllowed(ClusterError):
-    """The operator must act: the token isn't accepted, or the role lacks a rule; the text says so."""
+    """The operator must act: the token is not accepted, or the role lacks a rule (see the text)."""
 
 
 class DeviceError(HamiMockError):

@@ -1,13 +1,10 @@
 """Which nodes and pods to examine: from files that kubectl wrote, or from the API server."""
 
-import json
 import os
 import socket
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from hami_mock.doctor.case import LOCKS
@@ -16,12 +13,15 @@ from hami_mock.errors import NotThere, UsageError
 from hami_mock.hami.errors import Malformed
 from hami_mock.hami.lock import NodeLock
 from hami_mock.kit import strict_yaml
+from hami_mock.kit.files import read_bytes
 from hami_mock.sources.annotated.node_object import NodeObject, part, text
 
 Document = Mapping[str, Any]
 
 MOST_CHARACTERS = 2**28
 """All pods of a large cluster are less; a device file would never end."""
+_PATIENCE_SECONDS = 60.0
+"""How long kubectl may take in a shell's <(kubectl …)."""
 
 
 @dataclass
@@ -69,13 +69,15 @@ def read(paths: Iterable[str]) -> Objects:
 
 def _load(path: str, place: str) -> object:
     try:
-        stdin = nullcontext(sys.stdin)
-        with stdin if path == "-" else Path(path).open(encoding="utf-8") as file:
-            content = file.read(MOST_CHARACTERS + 1)
+        # One more than is taken tells that there are more.
+        content = (
+            sys.stdin.read(MOST_CHARACTERS + 1)
+            if path == "-"
+            else read_bytes(path, MOST_CHARACTERS + 1, _PATIENCE_SECONDS).decode()
+        )
         if len(content) > MOST_CHARACTERS:
             raise UsageError(f"{place}: has more than {MOST_CHARACTERS} characters")
-        is_json = content.lstrip().startswith("{")
-        return json.loads(content) if is_json else strict_yaml.load(content)
+        return strict_yaml.load_json_or_yaml(content, MOST_CHARACTERS)
     except OSError as error:
         raise UsageError(f"{place}: can't be read: {error.strerror}") from error
     except ValueError as error:

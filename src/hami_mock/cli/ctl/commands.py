@@ -3,7 +3,6 @@
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from hami_mock.control.protocol import FOLLOW, MOST_REQUEST_BYTES, WATCH, Reques
 from hami_mock.errors import UsageError
 from hami_mock.faults.targets import ALL
 from hami_mock.kit import moments
+from hami_mock.kit.files import read_text
 from hami_mock.kit.similar import did_you_mean
 from hami_mock.kit.values import SEED, SPAN, Kind
 from hami_mock.node.fault import FaultKind, On, Verb
@@ -129,17 +129,19 @@ def _advice(name: str) -> str:
 
 
 def _play_request(parsed: Parsed) -> Request:
-    file = Path("stdin" if parsed.file == "-" else parsed.file)
+    is_stdin = parsed.file == "-"
     try:
-        stdin = nullcontext(sys.stdin)
-        with stdin if parsed.file == "-" else file.open(encoding="utf-8") as opened:
-            # One that never ends is refused as too large.
-            text = opened.read(MOST_REQUEST_BYTES)
-    except (OSError, UnicodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise UsageError(f"scenario play: can't read {parsed.file!r}: {reason}") from error
+        # One that never ends is refused as too large.
+        text = (
+            sys.stdin.read(MOST_REQUEST_BYTES)
+            if is_stdin
+            else read_text("scenario play: can't read", parsed.file, MOST_REQUEST_BYTES)
+        )
+    except UnicodeError as error:
+        raise UsageError("scenario play: can't read '-': not UTF-8 text") from error
+    name = "stdin" if is_stdin else Path(parsed.file).name
     seed = {} if parsed.seed is None else {"seed": parsed.seed}
-    return Request("play", {"text": text, "name": file.name, **seed})
+    return Request("play", {"text": text, "name": name, **seed})
 
 
 def _since(value: object) -> dict[str, float]:
