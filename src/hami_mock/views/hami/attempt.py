@@ -124,24 +124,23 @@ class Attempt:
         _log.warning("%s", reason)
         if self.pod is None:
             return
-        phase = {BIND_PHASE: BindPhase.FAILED.value}
-        if not self.side.vendor.scheduling.sets_bind_phase:
-            phase = {}
-        # The phase alone too: a pod may have so many annotations that there is no room for more.
-        for failed in ({REASON: reason, **phase}, phase):
-            if not failed or await self._mark(self.pod, failed):
-                break
+        says_phase = self.side.vendor.scheduling.sets_bind_phase
+        phase = {BIND_PHASE: BindPhase.FAILED.value} if says_phase else {}
+        with anyio.move_on_after(CLEANUP_SECONDS, shield=True):
+            # The phase alone too: a pod's annotations may leave no room for a reason.
+            for failed in ({REASON: reason, **phase}, phase):
+                if not failed or await self._mark(self.pod, failed):
+                    break
         await self._release()
 
     async def _mark(self, pod: WaitingPod, annotations: Mapping[str, str]) -> bool:
         """Write on a pod; tell whether it was taken."""
-        with anyio.move_on_after(CLEANUP_SECONDS, shield=True):
-            try:
-                await self.kubernetes.patch_pod_annotations(pod.namespace, pod.name, annotations)
-                return True
-            except ClusterError as error:
-                _log.warning("can't mark pod %s as failed: %s", pod, cut(str(error)))
-        return False
+        try:
+            await self.kubernetes.patch_pod_annotations(pod.namespace, pod.name, annotations)
+        except ClusterError as error:
+            _log.warning("can't mark pod %s as failed: %s", pod, cut(str(error)))
+            return False
+        return True
 
     async def _release(self) -> None:
         """Give back the pod's locks. Without, it is only slower: they expire by themselves."""

@@ -96,15 +96,16 @@ class Fit(IntEnum):
 
 
 def fit(pod: WaitingPod, vendor: HamiVendor, sizes: Sequence[int]) -> Fit:
-    if problem(pod, vendor):
+    try:
+        if pod.next(vendor, 0) is None:
+            return Fit.NOTHING
+        for size in sizes:
+            claim = pod.next(vendor, size)
+            if claim is None or claim.size != size:
+                return Fit.OTHER
+            pod = pod.having(claim.taken)
+    except Malformed:
         return Fit.UNREADABLE
-    if pod.next(vendor, 0) is None:
-        return Fit.NOTHING
-    for size in sizes:
-        claim = pod.next(vendor, size)
-        if claim is None or claim.size != size:
-            return Fit.OTHER
-        pod = pod.having(claim.taken)
     return Fit.FITS
 
 
