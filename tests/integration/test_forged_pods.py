@@ -12,6 +12,7 @@ from hami_mock.hami.assignment import BIND_PHASE, BIND_TIME
 from hami_mock.node.cards import CardGroup
 from hami_mock.vendors import catalog
 from hami_mock.vendors.nvidia_mig import ANNOTATION
+from hami_mock.views.hami import allocator
 from hami_mock.views.hami import attempt as module
 from hami_mock.views.hami.attempt import REASON
 from tests.integration.fake_api_server import MOST_ANNOTATION_BYTES
@@ -243,3 +244,25 @@ def test_what_nobody_foresaw_of_one_pod_hinders_no_other(
         assert visible(await rig.ask(1)) == [B]
 
     run(tmp_path, scenario)
+
+
+def test_a_pod_that_makes_no_sense_ends_no_search_for_locks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(allocator, "_LOOK_AGAIN_SECONDS", 0.05)
+
+    async def scenario(rig: Rig) -> None:
+        honest = rig.kubernetes.pod
+        answers: list[dict[str, Any]] = [{}, {"metadata": None}]
+
+        async def pod_of_a_strange_server(namespace: str, name: str) -> dict[str, Any]:
+            return answers.pop() if answers else await honest(namespace, name)
+
+        monkeypatch.setattr(rig.kubernetes, "pod", pod_of_a_strange_server)
+        rig.lock("gone")
+        await rig.allocator.clear_lock()
+        assert LOCK not in rig.node
+
+    run(tmp_path, scenario)
+    told = [r for r in caplog.records if "can't check for a lock" in r.getMessage()]
+    assert len(told) == 2

@@ -22,7 +22,7 @@ import anyio
 from anyio.abc import TaskStatus
 
 from hami_mock.cluster.kubernetes import Kubernetes, Object, annotations_of
-from hami_mock.errors import ClusterError, HamiMockError, NotAssigned
+from hami_mock.errors import HamiMockError, NotAssigned
 from hami_mock.hami.assignment import BIND_PHASE, BindPhase
 from hami_mock.hami.kinds import HAMI_LOCK
 from hami_mock.hami.lock import NodeLock
@@ -113,7 +113,7 @@ class Allocator:
             try:
                 async with self._one_at_a_time:
                     lock = await self._standing_lock()
-            except ClusterError as error:
+            except Exception as error:
                 why = explain(error)
                 _log.warning("can't check for a lock that was left behind: %s", why)
                 pause = max(pause, error.retry_after)
