@@ -61,7 +61,7 @@ def test_a_kubelet_whose_queue_is_full_is_tried_again(
     nobody = GrpcioKubelet(socket_folder, google_messages)
     with agent_thread(socket_folder, **FEW) as agent:
         with full_queue(socket_folder / "kubelet.sock"):
-            wait_for_reason(agent, nobody, "kubelet")
+            wait_for_reason(agent, nobody, "too many wait for it")
         with good_kubelet(socket_folder, google_messages):
             assert agent.is_alive
 

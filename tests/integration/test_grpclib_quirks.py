@@ -13,7 +13,7 @@ from grpclib.server import Server
 from hami_mock.cli.embedded_kubelet import EmbeddedKubelet
 from hami_mock.errors import Refused
 from hami_mock.kubelet.rpc import Codec, call
-from tests.integration.evil_kubelet import MISBEHAVIOURS, evil_kubelet
+from tests.integration.evil_kubelet import MISBEHAVIOURS, evil_kubelet, full_queue
 from tests.integration.raw_client import RawClient
 
 METHOD = "/v1beta1.Registration/Register"
@@ -58,6 +58,17 @@ async def test_an_odd_answer_raises_anything(
     path = socket_folder / "kubelet.sock"
     with evil_kubelet(path, MISBEHAVIOURS[name][0]), pytest.raises(error):
         await plain_call(path)
+
+
+@pytest.mark.anyio
+async def test_asyncio_takes_a_full_queue_for_a_connection(socket_folder: Path) -> None:
+    path = socket_folder / "kubelet.sock"
+    with full_queue(path):
+        async with Channel(path=str(path)) as channel:
+            protocol = await channel._create_connection()
+            protocol.processor.close()
+        with pytest.raises(Refused, match="too many wait for it"):
+            await call(path, METHOD, b"", 10)
 
 
 @pytest.mark.anyio

@@ -17,7 +17,7 @@ from hami_mock.kit.broadcast import Broadcast
 from hami_mock.kubelet._proto import v1beta1 as api
 from hami_mock.kubelet.limits import fits
 from hami_mock.kubelet.pod_resources import LIST
-from hami_mock.kubelet.rpc import Codec, refusal
+from hami_mock.kubelet.rpc import Codec, Refusal
 from hami_mock.kubelet.wire import allocate_request, pod_resources, read_devices
 from hami_mock.views.deviceplugin.directory import KUBELET_SOCKET
 from hami_mock.views.deviceplugin.lifecycle import API_VERSION
@@ -90,9 +90,9 @@ class EmbeddedKubelet(api.RegistrationBase):
         name = message.resource_name
         if message.version != API_VERSION:
             wrong = f'requested API version "{message.version}" is not supported by kubelet. '
-            raise refusal(Status.UNKNOWN, f'{wrong}Supported version is ["{API_VERSION}"]')
+            raise Refusal(Status.UNKNOWN, f'{wrong}Supported version is ["{API_VERSION}"]')
         if "/" not in name or "kubernetes.io/" in name or name.startswith("requests."):
-            raise refusal(Status.UNKNOWN, f'the ResourceName "{name}" is invalid')
+            raise Refusal(Status.UNKNOWN, f'the ResourceName "{name}" is invalid')
         answer = await self._call(message.endpoint, "GetDevicePluginOptions", b"")
         options = api.DevicePluginOptions.parse(answer)
         known = self.devices.get(name)

@@ -7,6 +7,7 @@ are in tests/integration/test_grpclib_quirks.py; a test that fails there names w
 """
 
 import logging
+import socket
 from collections.abc import Callable
 from itertools import starmap
 from pathlib import Path
@@ -20,6 +21,7 @@ from grpclib.exceptions import GRPCError, StreamTerminatedError
 from grpclib.protocol import H2Protocol
 
 from hami_mock.errors import KubeletAbsent, KubeletError, Refused
+from hami_mock.kit.supervision import reason_of
 from hami_mock.kit.text import cut
 from hami_mock.kubelet import wire
 from hami_mock.kubelet._proto import v1beta1 as api
@@ -61,12 +63,14 @@ class Codec(ProtoCodec):
         except Exception as error:
             # betterproto2 raises whatever it stumbles over: ValueError, struct.error, EOFError …
             what = f"this is no {message_type.__name__}: {error}"
-            raise refusal(Status.INVALID_ARGUMENT, what) from error
+            raise Refusal(Status.INVALID_ARGUMENT, what) from error
 
 
-def refusal(status: Status, text: str) -> GRPCError:
-    """Return an error for the other side; grpclib takes quadratic time to encode a long text."""
-    return GRPCError(status, cut(text))
+class Refusal(GRPCError):
+    """What we say to the other side; short, as grpclib takes quadratic time to encode it."""
+
+    def __init__(self, status: Status, text: str) -> None:
+        super().__init__(status, cut(text))
 
 
 def bound(stream: "Stream", longest: int, *, is_request: bool = False) -> None:
@@ -82,24 +86,24 @@ def bound(stream: "Stream", longest: int, *, is_request: bool = False) -> None:
         is_head, reads = reads % 2 == 0, reads + 1
         if size > longest:
             told = f"a message of {size} bytes is too long: at most {longest} are taken"
-            raise refusal(Status.RESOURCE_EXHAUSTED, told)
+            raise Refusal(Status.RESOURCE_EXHAUSTED, told)
         try:
             data = await read(size)
         except AssertionError as error:
-            raise refusal(Status.INVALID_ARGUMENT, "a message was cut off") from error
+            raise Refusal(Status.INVALID_ARGUMENT, "a message was cut off") from error
         if is_head and not data and is_request and reads == 1:
-            raise refusal(Status.INVALID_ARGUMENT, "there is no message in the request")
+            raise Refusal(Status.INVALID_ARGUMENT, "there is no message in the request")
         if is_head and data and data[0]:
-            raise refusal(Status.UNIMPLEMENTED, "a message is compressed; that was never agreed")
+            raise Refusal(Status.UNIMPLEMENTED, "a message is compressed; that was never agreed")
         if not is_head and len(data) != size:
-            raise refusal(Status.INVALID_ARGUMENT, "a message was cut off")
+            raise Refusal(Status.INVALID_ARGUMENT, "a message was cut off")
         return data
 
     stream.recv_data = recv_data  # type: ignore[method-assign]
 
 
 async def call(
-    socket: Path,
+    path: Path,
     method: str,
     request: Any,
     seconds: float,
@@ -113,7 +117,7 @@ async def call(
     outcome: list[bytes | Exception] = []
 
     async def ask() -> None:
-        channel = _Channel(path=str(socket), codec=Codec())
+        channel = _Channel(path=str(path), codec=Codec())
         try:
             outcome.append(await _ask(channel, method, request))
         except Exception as error:
@@ -137,7 +141,7 @@ async def call(
         case [bytes(answer)]:
             return answer
         case [Exception() as error]:
-            raise _explained(error, socket) from error
+            raise _explained(error, path) from error
     raise Refused(f"no answer from the kubelet in {seconds:.0f} s")
 
 
@@ -153,6 +157,23 @@ class SafeProtocol(H2Protocol):
 
 
 class _Channel(Channel):
+    """A channel over a unix socket.
+
+    asyncio takes a queue that is full for a connection that is on its way. It never will be: a unix
+    socket is connected at once, or not.
+    """
+
+    async def _create_connection(self) -> H2Protocol:
+        end = socket.socket(socket.AF_UNIX)
+        try:
+            end.setblocking(False)
+            end.connect(str(self._path))
+            made = await self._loop.create_unix_connection(self._protocol_factory, sock=end)
+        except BaseException:
+            end.close()
+            raise
+        return made[1]
+
     def _protocol_factory(self) -> H2Protocol:
         plain = super()._protocol_factory()
         return SafeProtocol(plain.handler, plain.config, plain.h2_config)
@@ -167,14 +188,16 @@ async def _ask(channel: Channel, method: str, request: Any) -> bytes:
             # To the end: grpclib would wait for ever for trailers that don't come.
             await stream.recv_message()
         if stream._stream.trailers is None and not stream._trailers_only:
-            raise refusal(Status.INTERNAL, "an answer without a status")
+            raise Refusal(Status.INTERNAL, "an answer without a status")
     if answer is None:
-        raise refusal(Status.INTERNAL, "an answer without a message")
+        raise Refusal(Status.INTERNAL, "an answer without a message")
     return answer
 
 
-def _explained(error: Exception, socket: Path) -> KubeletError:
+def _explained(error: Exception, path: Path) -> KubeletError:
     match error:
+        case Refusal():
+            return Refused(f"the kubelet's answer can't be understood: {error.message}")
         case GRPCError():
             return Refused(cut(f"the kubelet refused: {error.message or error.status.name}"))
         case (
@@ -182,7 +205,8 @@ def _explained(error: Exception, socket: Path) -> KubeletError:
         ):
             # AttributeError: grpclib's connection, which is lost by the time that it is used.
             return Refused("the kubelet closed the connection before it answered")
+        case BlockingIOError():
+            return Refused("the kubelet takes no connection: too many wait for it")
         case OSError():
-            return KubeletAbsent(f"no kubelet listens at {socket}")
-    what = f"{type(error).__name__}: {error}"
-    return Refused(cut(f"the kubelet's answer can't be understood ({what})"))
+            return KubeletAbsent(f"no kubelet listens at {path}")
+    return Refused(f"the kubelet's answer can't be understood: {reason_of(error)}")

@@ -13,7 +13,7 @@ from grpclib.exceptions import GRPCError
 
 from hami_mock.errors import DeviceError, NotAssigned, UnhealthyDevice
 from hami_mock.kit.text import cut
-from hami_mock.kubelet.rpc import refusal
+from hami_mock.kubelet.rpc import Refusal
 from hami_mock.node.cards import Card
 from hami_mock.node.fault import Call
 from hami_mock.node.fault_kinds import SLOW
@@ -120,9 +120,9 @@ def as_grpc_errors() -> Iterator[None]:
     try:
         yield
     except (UnhealthyDevice, NotAssigned) as error:
-        raise refusal(Status.FAILED_PRECONDITION, str(error)) from error
+        raise Refusal(Status.FAILED_PRECONDITION, str(error)) from error
     except DeviceError as error:
-        raise refusal(Status.INVALID_ARGUMENT, str(error)) from error
+        raise Refusal(Status.INVALID_ARGUMENT, str(error)) from error
 
 
 async def apply_call_faults(state: NodeState, resource_name: str, call: Call) -> None:
@@ -132,4 +132,4 @@ async def apply_call_faults(state: NodeState, resource_name: str, call: Call) ->
             with anyio.move_on_after(fault.seconds):
                 await state.wait_until(lambda fault=fault: fault not in state.faults)  # type: ignore[misc]
         if fault.kind is not SLOW and fault in state.faults:
-            raise refusal(Status.UNAVAILABLE, f"{resource_name}: {fault.text}")
+            raise Refusal(Status.UNAVAILABLE, f"{resource_name}: {fault.text}")

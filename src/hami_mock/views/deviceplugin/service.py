@@ -9,7 +9,7 @@ from grpclib.const import Cardinality, Handler, Status
 
 from hami_mock.kit.concurrency import first_of
 from hami_mock.kubelet._proto import v1beta1 as api
-from hami_mock.kubelet.rpc import refusal
+from hami_mock.kubelet.rpc import Refusal
 from hami_mock.node.fault import Call
 from hami_mock.node.resources import Resource
 from hami_mock.node.state import NodeState
@@ -72,7 +72,7 @@ class DevicePluginService(api.DevicePluginBase):
     ) -> api.PreferredAllocationResponse:
         resource = self._resource
         if not resource.has_slots:
-            raise refusal(Status.UNIMPLEMENTED, f"{resource.name}: any unit is as good")
+            raise Refusal(Status.UNIMPLEMENTED, f"{resource.name}: any unit is as good")
         with as_grpc_errors():
             chosen = [
                 prefer(
@@ -120,7 +120,7 @@ class DevicePluginService(api.DevicePluginBase):
                 change = self._state.changes.next()
                 if self._state.drops[self._at_first.name] != drops:
                     self.dropped = True
-                    raise refusal(Status.UNAVAILABLE, "the list was dropped on command")
+                    raise Refusal(Status.UNAVAILABLE, "the list was dropped on command")
                 resource = self._resource
                 own = {card.uuid for card in resource.cards}
                 unhealthy, lost = self._state.unhealthy & own, self._state.lost & own
