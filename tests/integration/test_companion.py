@@ -80,6 +80,17 @@ def test_resources_whose_annotation_goes_and_returns_are_back(
         assert agent.stop() == 0
 
 
+def test_resources_that_flicker_are_there_in_the_end(
+    kubelet: GrpcioKubelet, cluster: Cluster
+) -> None:
+    with companion(kubelet) as agent:
+        for memory in range(51, 61):
+            cluster.register(None)
+            cluster.register(cards(memory))
+        wait_for_devices(kubelet, 60)
+        assert agent.stop() == 0
+
+
 @pytest.mark.parametrize("answer", [b"{}", b"[" * 10**5], ids=["empty", "deep"])
 def test_odd_answers_leave_what_there_was_and_end_nothing(
     kubelet: GrpcioKubelet, cluster: Cluster, answer: bytes
