@@ -201,8 +201,24 @@ def test_a_broken_file_leaves_all_as_it_is_and_everybody_is_told(
 
 @pytest.mark.parametrize(
     "broken",
-    ["nvidia: [", "nvidia-cards: 128\nnvidia-memory: 99999\n", "nvidia-crads: 2\n", None],
-    ids=["no YAML", "over the limit", "a wrong key", "no file"],
+    [
+        "nvidia: [",
+        "nvidia-cards: 128\nnvidia-memory: 99999\n",
+        "nvidia-crads: 2\n",
+        "nvidia-cards: 0x" + "f" * 4000,
+        "a: " + "[" * 50_000,
+        "".join(f"unknown-{i}: 1\n" for i in range(60_000)),
+        None,
+    ],
+    ids=[
+        "no YAML",
+        "over the limit",
+        "a wrong key",
+        "a huge number",
+        "too deep",
+        "many",
+        "no file",
+    ],
 )
 def test_a_mistake_is_kept_until_it_is_mended(
     kubelet: GrpcioKubelet, file: Path, monkeypatch: pytest.MonkeyPatch, broken: str | None
