@@ -8,6 +8,7 @@ import time
 from hami_mock.errors import UsageError
 
 MOST_BYTES = 2**20
+_CHUNK_BYTES = 2**20
 PATIENCE_SECONDS = 2.0
 """How long a pipe may take: a shell's <(command) is one, and so is what nobody ever writes to."""
 
@@ -39,12 +40,14 @@ def read_bytes(path: str, most: int, patience: float | None = None) -> bytes:
 
 
 def _read(file: int, most: int, deadline: float) -> bytes:
-    data = b""
+    poll = select.poll()
+    poll.register(file, select.POLLIN)
+    data = bytearray()
     while len(data) < most:
         # A file is always ready, /dev/zero too.
-        if not select.select([file], [], [], max(0.0, deadline - time.monotonic()))[0]:
+        if not poll.poll(max(0, 1000 * (deadline - time.monotonic()))):
             raise TimeoutError(0, "a pipe that nobody writes to")
-        if not (more := os.read(file, most - len(data))):
+        if not (more := os.read(file, min(most - len(data), _CHUNK_BYTES))):
             break
         data += more
-    return data
+    return bytes(data)

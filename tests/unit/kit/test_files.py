@@ -1,4 +1,5 @@
 import os
+import resource
 from pathlib import Path
 
 import pytest
@@ -63,3 +64,18 @@ def test_the_output_of_a_command_is_read_through_its_pipe() -> None:
     os.close(writer)
     assert read_text("", f"/dev/fd/{reader}") == "a: 1\n"
     os.close(reader)
+
+
+def test_a_long_output_is_read_in_pieces_and_with_many_files_open(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    file.write_bytes(bytes(5 * MOST_BYTES))
+    reader, writer = os.pipe()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    others = [os.dup(reader) for _ in range(1100)]  # select() can't look at more than 1024
+    try:
+        assert len(read_bytes(str(file), 10 * MOST_BYTES)) == 5 * MOST_BYTES
+    finally:
+        for number in (reader, writer, *others):
+            os.close(number)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
