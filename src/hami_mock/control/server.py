@@ -59,15 +59,17 @@ class ControlServer:
             task_status.started()
             tasks.start_soon(self._folder.run)
             while True:
-                found = self._identity()
                 if listener is not None:
                     await self._serve(listener, commands, tasks)
                     backoff.reset()
                     _log.warning("control: %s was removed: making it again", self._path)
                 else:
                     with anyio.move_on_after(backoff.next()):
-                        await self._folder.wait_until(lambda at=found: self._identity() != at)
+                        await self._until_changed(self._identity())
                 listener = self._try_to_listen()
+
+    async def _until_changed(self, found: Identity | None) -> None:
+        await self._folder.wait_until(lambda: self._identity() != found)
 
     def _try_to_listen(self) -> socket.socket | None:
         before = self._reason
@@ -99,7 +101,6 @@ class ControlServer:
 
     async def _serve(self, listener: socket.socket, commands: Commands, tasks: TaskGroup) -> None:
         """Let clients in until the socket's file isn't ours any more."""
-        own = self._identity()
 
         async def accept() -> None:
             while True:
@@ -114,16 +115,16 @@ class ControlServer:
                     continue
                 tasks.start_soon(self._connected, connection, commands)
 
-        def is_gone() -> bool:
-            return own is None or self._identity() != own
-
-        try:
-            with listener:
-                await first_of(accept, partial(self._folder.wait_until, is_gone))
-        finally:
-            # Somebody may have put another socket in its place.
-            if not is_gone():
-                self._path.unlink(missing_ok=True)
+        with listener:
+            own = self._identity()
+            if own is None:
+                return  # So soon?
+            try:
+                await first_of(accept, partial(self._until_changed, own))
+            finally:
+                # Somebody may have put another socket in its place.
+                if self._identity() == own:
+                    self._path.unlink(missing_ok=True)
 
     async def _connected(self, accepted: socket.socket, commands: Commands) -> None:
         self._connections += 1
@@ -151,7 +152,9 @@ class ControlServer:
             else:
                 await connection.send(result_line(await commands.run(request)))
         except* HamiMockError as errors:
-            await connection.send(error_line(errors.exceptions[0]))
+            (error,) = errors.exceptions
+            assert isinstance(error, HamiMockError)
+            await connection.send(error_line(error))
 
     def _check(self, connection: Connection) -> None:
         if not connection.is_allowed:
