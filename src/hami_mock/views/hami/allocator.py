@@ -116,7 +116,7 @@ class Allocator:
             except Exception as error:
                 why = explain(error)
                 _log.warning("can't check for a lock that was left behind: %s", why)
-                pause = max(pause, error.retry_after)
+                pause = max(pause, getattr(error, "retry_after", 0.0))
             else:
                 first = first or lock
                 if lock is None or lock != first:
