@@ -1,0 +1,313 @@
+"""The parsers: text and bytes that come from files, annotations, people and the kubelet."""
+
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hami_mock.control.checks import read_arguments
+from hami_mock.control.protocol import error_line, read_answer, read_request
+from hami_mock.doctor import objects
+from hami_mock.doctor.examine import examine_node, examine_pod
+from hami_mock.errors import HamiMockError, StartError, UsageError
+from hami_mock.faults import scenario_reader
+from hami_mock.hami import go_values, mig_instances, register, scores
+from hami_mock.hami.assignment import Assignment, ascend_templates
+from hami_mock.hami.errors import Malformed
+from hami_mock.hami.handshake import Handshake
+from hami_mock.hami.kinds import Encoding
+from hami_mock.hami.lock import NodeLock
+from hami_mock.kit import durations, moments, strict_yaml, values
+from hami_mock.kubelet import limits, unit_ids, wire
+from hami_mock.node.sizing import Node
+from hami_mock.settings.hami_config import device_config
+from hami_mock.settings.options import OPTIONS
+from hami_mock.settings.settings import Settings, load, load_all
+from hami_mock.sources import unit_record
+from hami_mock.sources.annotated.derive import derive, relevant
+from hami_mock.sources.annotated.node_object import quantity
+from hami_mock.sources.configured import configured_node
+from tests.fuzz import seeds
+from tests.fuzz.target import Broken, Target
+
+NOW = datetime(2026, 11, 15, 23, 30, tzinfo=UTC)
+_NO_ERROR: tuple[type[Exception], ...] = ()
+
+
+def _text(data: bytes) -> str:
+    """Text as it comes from a JSON document or a file: with half surrogate pairs, but no bytes."""
+    return data.decode("utf-8", errors="replace").replace("\ufffd", "\ud800")
+
+
+def _of_text(read: Callable[[str], object]) -> Callable[[bytes], object]:
+    return lambda data: read(_text(data))
+
+
+@cache
+def _folder() -> Path:
+    """A folder of this process, which goes with it."""
+    _folder.keep = tempfile.TemporaryDirectory(prefix="hm-fuzz-")  # type: ignore[attr-defined]
+    return Path(_folder.keep.name)  # type: ignore[attr-defined]
+
+
+def file_of(data: bytes, name: str = "input.yaml") -> str:
+    path = _folder() / name
+    path.write_bytes(data)
+    return str(path)
+
+
+@cache
+def _settings() -> Settings:
+    return load({"node-name": "n1", "source": "hami"})
+
+
+@cache
+def _a_node() -> Node:
+    return configured_node(load({"node-name": "n1"}), None)
+
+
+def _config(data: bytes) -> None:
+    flags = {"config": file_of(data), "node-name": "n1"}
+    settings = load(flags)
+    load_all(flags)
+    configured_node(settings, settings.kubelet_version)
+
+
+def _flags(data: bytes) -> None:
+    """Take each line as a value of an option, as a flag and as `ctl set` would give it."""
+    lines = _text(data).split("\n")
+    chosen = {
+        OPTIONS[i % len(OPTIONS)].name: line
+        for i, line in zip((*data[-8:], *range(8)), lines, strict=False)
+    }
+    for name in ("config", "device-config-file", "scenario"):
+        chosen.pop(name, None)  # a file of that name is another target
+    load(chosen, chosen)
+
+
+def _values(data: bytes) -> None:
+    """Read a value, as YAML or as text, by every kind that an option may be of."""
+    text = _text(data)
+    try:
+        found: list[object] = [text, strict_yaml.load(text)]
+    except ValueError:
+        found = [text]
+    kinds = {id(option.kind): option.kind for option in OPTIONS}.values()
+    for value in found:
+        for kind in (*kinds, values.LINE, values.SPAN, values.SEED, values.SWITCH):
+            try:
+                kind.show(kind.read(value))
+            except ValueError:
+                values.not_allowed("place", value, kind.allowed)
+
+
+def _yaml(text: str) -> None:
+    strict_yaml.load(text)
+
+
+def _device_config(text: str) -> None:
+    config = device_config.parse(text, "device-config.yaml")
+    for vendor in _settings().vendors:
+        config.options(vendor.vendor, "n1")
+        config.of(vendor.vendor)
+
+
+def _register(text: str) -> None:
+    for device in register.decode(text, node_name="n1"):
+        with suppress(Malformed):
+            register.encode(Encoding.JSON, [device])
+
+
+def _assignment(text: str) -> None:
+    found = Assignment.parse(text)
+    if Assignment.parse(found.encode()) != found:
+        raise Broken("an assignment reads otherwise after it was written")
+
+
+def _handshake(text: str) -> None:
+    found = Handshake.parse(text)
+    if found is not None:
+        found.drops_node(NOW, 0)
+
+
+def _lock(text: str) -> None:
+    found = NodeLock.parse(text)
+    found.expired(NOW)
+    if NodeLock.parse(found.encode()).time != found.time.replace(microsecond=0):
+        raise Broken("a lock has another time after it was written")
+
+
+def _mig(text: str) -> None:
+    device = register.decode(seeds.REGISTERS[0])[0]
+    assigned = Assignment.parse(f"{device.id},NVIDIA,1,1:;").containers[0]
+    mig_instances.realise({mig_instances.ANNOTATION: text}, 0, assigned)
+
+
+def _json(text: str) -> None:
+    fields = go_values.Fields(go_values.json_value(text), "x")
+    for name in list(fields.given):
+        for read in (fields.text, fields.boolean, fields.mapping, fields.elements):
+            with suppress(Malformed):
+                read(name)
+
+
+def _document(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _doctor(data: bytes) -> None:
+    """Examine what a file has, node and pods together."""
+    found = objects.read([file_of(data, "object.json")])
+    for node in found.nodes:
+        examine_node(node, found.pods, NOW)
+        examine_node(node, None, NOW)
+    for pod in found.pods:
+        examine_pod(pod, found.nodes[0] if found.nodes else None, NOW)
+
+
+def _examined(data: bytes) -> None:
+    """Examine an object against one that is right."""
+    document = _document(data)
+    if isinstance(document, dict):
+        examine_node(document, [seeds.pod()], NOW)
+        examine_pod(document, seeds.node(), NOW)
+        examine_pod(seeds.pod(), document, NOW)
+
+
+def _annotated(data: bytes) -> None:
+    document = _document(data)
+    if isinstance(document, dict):
+        derive(document, _settings())
+        relevant(document, _settings())
+
+
+def _unit_record(data: bytes) -> None:
+    (_folder() / unit_record.FILE).write_bytes(data)
+    unit_record.read(_folder(), load({"node-name": "n1"}))
+
+
+def _unit_ids(text: str) -> None:
+    for heads in ("0123", "{ab", "{" + "z"):
+        ids = unit_ids.UnitIds(heads)
+        number = ids.decode(text)
+        if number is not None and ids.encode(number) != text:
+            raise Broken("a unit has another ID than it was found by")
+
+
+def _scenario(text: str) -> None:
+    scenario_reader.parse(text, "scenario.yaml", _a_node())
+
+
+def _request(data: bytes) -> None:
+    try:
+        request = read_request(data)
+        read_arguments(request.arguments, {}, {})
+    except HamiMockError as error:
+        error_line(error)
+        raise
+
+
+def _answer(data: bytes) -> None:
+    with suppress(UsageError, StartError):  # an error that is as long as the agent made it
+        read_answer(data)
+
+
+def _wire(read: Callable[[bytes], object]) -> Callable[[bytes], object]:
+    def run(data: bytes) -> None:
+        found = read(data)
+        if not isinstance(found, list):
+            list(found)  # type: ignore[call-overload]
+
+    return run
+
+
+def _moment(text: str) -> None:
+    moments.show(moments.parse(text, NOW.timestamp()))
+
+
+def _encoded(*texts: str) -> list[bytes]:
+    return [text.encode() for text in texts]
+
+
+_ALLOCATE = [
+    wire.allocate_request([["abc", "abd", "abe"], ["GPU-1-0"]]),
+    wire.allocate_request([[f"{i:04d}" for i in range(300)]]),
+]
+_POD_RESOURCES = [
+    wire.pod_resources({"p1": {"nvidia.com/gpumem": [f"{i:03d}" for i in range(40)]}}),
+    wire.pod_resources({"p1": {"a/b": ["1"]}, "p2": {"c/d": ["é", "x" * 200]}}),
+]
+_LISTS = [wire.device("GPU-1-0", wire.HEALTHY, 1) + wire.device("x", wire.UNKNOWN)]
+_CONFIGS = seeds.files("overlays/**/fleet.yaml", "overlays/**/config*.yaml") or [b"nvidia-cards: 2"]
+_OPTION_WORDS = [option.name.encode() + b": " for option in OPTIONS]
+_KEYS = _encoded(
+    *("id", "count", "devmem", "devcore", "type", "index", "numa", "mode", "health", "uuid"),
+    *("migProfiles", "migtemplate", "placements", "start", "size", "custominfo", "profiles"),
+    *("devices", "capacity", "containerIndex", "deviceIndex", "gpuUUID", "profile", "placement"),
+)
+_SCENARIO_WORDS = _encoded(
+    *("steps: ", "loop: ", "every: ", "for: ", "at: ", "until: ", "times: ", "choose: 50%"),
+    *("jitter: ", "repeat: forever", "fail: nvidia/0", "xid: ", "slow: ", "length: ", "seed: "),
+)
+
+TARGETS = (
+    Target("yaml", _of_text(_yaml), (ValueError,), [*_CONFIGS, b"a: &a [1]\nb: *a\n<<: {c: 1}"]),
+    Target("config-file", _config, (UsageError,), _CONFIGS, _OPTION_WORDS),
+    Target("options", _flags, (UsageError,), _encoded("3", "on", "1,2", "auto", "a=2,b=3", "1.36")),
+    Target("values", _values, _NO_ERROR, _encoded("3", "on", "1s", "1e6", "[1, 2]", "{a: 1}")),
+    Target(
+        "device-config",
+        _of_text(_device_config),
+        (UsageError,),
+        seeds.files("tests/e2e/hami-device-config.yaml"),
+        _encoded("nvidia:", "resourceCountName: ", "commonWord: ", "chipName: ", "templates: "),
+    ),
+    Target(
+        "scenario",
+        _of_text(_scenario),
+        (UsageError,),
+        seeds.files("examples/scenarios/*.yaml"),
+        _SCENARIO_WORDS,
+    ),
+    Target("durations", _of_text(durations.parse), (ValueError,), _encoded(*seeds.DURATIONS)),
+    Target("moments", _of_text(_moment), (ValueError,), _encoded(*seeds.MOMENTS)),
+    Target("versions", _of_text(limits.parse_version), (ValueError,), _encoded("v1.36.4", "1.35")),
+    Target("quantities", _of_text(quantity), _NO_ERROR, _encoded("20", "1k", "4Gi", "1e3", "0.5m")),
+    Target("register", _of_text(_register), (Malformed,), _encoded(*seeds.REGISTERS), _KEYS),
+    Target("drs", _of_text(_register), (Malformed,), _encoded(*seeds.DRS), _KEYS),
+    Target("assignment", _of_text(_assignment), (Malformed,), _encoded(*seeds.ASSIGNMENTS)),
+    Target(
+        "templates", _of_text(ascend_templates), (Malformed,), _encoded(*seeds.TEMPLATES), _KEYS
+    ),
+    Target("handshake", _of_text(_handshake), _NO_ERROR, _encoded(*seeds.HANDSHAKES)),
+    Target("lock", _of_text(_lock), (Malformed,), _encoded(*seeds.LOCKS)),
+    Target("scores", _of_text(scores.decode), (Malformed,), _encoded(*seeds.SCORES), _KEYS),
+    Target("mig", _of_text(_mig), (Malformed, HamiMockError), _encoded(*seeds.MIG), _KEYS),
+    Target("go-values", _of_text(_json), (Malformed,), _encoded(*seeds.REGISTERS, "{}"), _KEYS),
+    Target("doctor-file", _doctor, (UsageError,), seeds.OBJECTS),
+    Target("doctor-objects", _examined, _NO_ERROR, seeds.OBJECTS),
+    Target("annotated", _annotated, _NO_ERROR, seeds.NODES, _KEYS),
+    Target("unit-record", _unit_record, _NO_ERROR, _encoded(*seeds.UNIT_RECORDS)),
+    Target("unit-ids", _of_text(_unit_ids), _NO_ERROR, _encoded("0000", "{a00", "3zz", "{zzz}")),
+    # What calls these takes both errors for a message that is none.
+    Target("allocate", _wire(wire.read_allocate_request), (ValueError, IndexError), _ALLOCATE),
+    Target(
+        "pod-resources", _wire(wire.read_pod_resources), (ValueError, IndexError), _POD_RESOURCES
+    ),
+    Target("list", _wire(wire.read_devices), (ValueError, IndexError), _LISTS),
+    Target("request", _request, (UsageError,), _encoded(*seeds.REQUESTS)),
+    Target("answer", _answer, _NO_ERROR, [b'{"result": 1}', b'{"error": ["x"], "code": 2}']),
+)
+
+# What the developer's own environment says is no part of an input.
+for _name in list(os.environ):
+    if _name.startswith("HAMI_MOCK_") or _name == "NODE_NAME":
+        del os.environ[_name]
