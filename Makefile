@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PROTO_OUT := src/hami_mock/kubelet/_proto
 
-.PHONY: help setup demo test test-all e2e e2e-all e2e-prepare lint format bench picture binary proto references lock sbom clean
+.PHONY: help setup demo test test-all e2e e2e-all e2e-prepare lint format fuzz soak load bench picture binary proto references lock sbom clean
 
 help: ## show this list
 	@grep -hE '^[a-z][a-z0-9-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | \
@@ -67,6 +67,15 @@ lint: $(READY) ## check style, types, who imports whom, and generated code
 format: $(READY) ## put the code into its usual form
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
+
+fuzz: $(READY) ## give every parser and socket a million bad inputs (FUZZ_SECONDS=60: a minute of it)
+	@$(BIN)/python -m tests.fuzz $(if $(FUZZ_SECONDS),--seconds $(FUZZ_SECONDS)) $(if $(FUZZ_SEED),--seed $(FUZZ_SEED))
+
+soak: $(READY) ## let an agent live through 30 minutes of trouble, and see that nothing grows (SOAK_MINUTES=2)
+	@$(BIN)/python -m bench.soak $(if $(SOAK_MINUTES),--minutes $(SOAK_MINUTES)) $(if $(SOAK_SEED),--seed $(SOAK_SEED))
+
+load: $(READY) ## allocate as fast as can be, also with 16 agents, beside the last figures
+	@$(BIN)/python -m bench.load
 
 bench: $(READY) ## measure start, lists, memory and CPU against grpc.aio + protobuf
 	@$(BIN)/python -m bench
