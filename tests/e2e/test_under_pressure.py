@@ -83,7 +83,7 @@ def test_nothing_is_killed_at_192_mib_while_everybody_wants_something(
     mock.deploy(f"--nvidia-memory={MEMORY}", *ONLY_NVIDIA)
     mock.wait_for(COUNTS)
     mock.wait_until_ready()
-    pid = mock.machine and mock.agent_pid()
+    pid = mock.agent_pid()
     group = MemoryGroup(pid)
     assert group.limit == LIMIT
     with start_flood(pid) as flood:
