@@ -75,28 +75,21 @@ class Flood:
     def _large_header(self) -> None:
         """Send a header that doesn't end."""
         with self._connect() as connection:
+            self.served["large headers"] += 1
             for _ in range(64):
                 connection.sendall(b"X-Large: " + b"a" * 65_536 + b"\r\n")
-        self.served["large headers"] += 1
 
     def _hold(self, name: str, count: int, start: bytes) -> None:
-        """Keep connections open; to slow ones, send a byte now and then. Replace what is cut."""
+        """Keep so many connections open, and replace those that were cut; feed slow ones."""
         held: list[socket.socket] = []
         try:
             while not self.is_over:
-                while len(held) < count:
+                for _ in range(count - len(held)):
                     held.append(self._connect())
                     held[-1].sendall(start)
                     self.served[name] += 1
-                for connection in list(held) if start else held[: count // 10]:
-                    try:
-                        connection.sendall(b"a" if start else b"")
-                    except OSError:
-                        held.remove(connection)
-                        connection.close()
                 time.sleep(1)
-                # Idle ones notice only by reading that they were cut.
-                held = [each for each in held if not _is_cut(each)]
+                held = [each for each in held if not _is_cut(each, b"a" if start else b"")]
         finally:
             for connection in held:
                 connection.close()
@@ -104,7 +97,10 @@ class Flood:
     def _plugin(self) -> str:
         """Return the socket of the resource that has most devices."""
         folder = self._root / "var/lib/kubelet/device-plugins"
-        return str(next(path for path in folder.glob("hami-mock-*.sock") if _is_units(path)))
+        found = [path for path in folder.glob("hami-mock-*.sock") if _is_units(path)]
+        if not found:
+            raise FileNotFoundError(folder)
+        return str(found[0])
 
     def _allocate(self) -> None:
         """Ask for all units at once, again and again."""
@@ -144,7 +140,8 @@ class Flood:
                 viewer.settimeout(10)
                 viewer.connect(path)
                 viewer.sendall(Request(WATCH).line)
-                if number % 2 and viewer.recv(65_536):
+                # The agent lets in only so many: the others are told so.
+                if number % 2 and viewer.recv(65_536).startswith(b'{"result"'):
                     self.served["views"] += 1
             time.sleep(5)
         finally:
@@ -156,16 +153,19 @@ def _is_units(path: Path) -> bool:
     return UNITS in path.name and f"{UNITS}-percentage" not in path.name
 
 
-def _is_cut(connection: socket.socket) -> bool:
+def _is_cut(connection: socket.socket, more: bytes) -> bool:
+    """Send a little more, and tell whether the other side is gone; then close this one too."""
     connection.setblocking(False)
     try:
-        return connection.recv(1, socket.MSG_PEEK) == b""
+        connection.sendall(more)
+        is_cut = connection.recv(65_536, socket.MSG_PEEK) == b""
     except BlockingIOError:
-        return False
+        is_cut = False
     except OSError:
-        return True
-    finally:
-        connection.settimeout(10)
+        is_cut = True
+    if is_cut:
+        connection.close()
+    return is_cut
 
 
 if __name__ == "__main__":
