@@ -25,7 +25,7 @@ def main() -> int:
     chosen = tuple(BY_NAME[name] for name in options.target) or TARGETS
     goal = Goal(options.inputs, options.least, options.seconds)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    supervisor = Supervisor(chosen, options.seed, options.workers, goal)
+    supervisor = Supervisor(chosen, goal, seed=options.seed, workers=options.workers)
     try:
         for score in supervisor.run():
             rate = score.inputs / score.seconds if score.seconds else 0

@@ -89,7 +89,7 @@ class Worker:
         number, length = HEAD.unpack_from(content)
         return number, content[HEAD.size : HEAD.size + length]
 
-    def is_stuck(self) -> str:
+    def is_stuck(self, cpu_seconds: float) -> str:
         """Say how an input has taken too long, if one has."""
         with self._slate.open("rb") as file:
             number, _ = HEAD.unpack(file.read(HEAD.size))
@@ -97,8 +97,8 @@ class Worker:
         if number != self._input or not number:
             self._input, self._since = number, now
         wall, cpu = now[0] - self._since[0], now[1] - self._since[1]
-        if cpu > CPU_SECONDS:
-            return f"more than {CPU_SECONDS:.0f} s of a processor"
+        if cpu > cpu_seconds:
+            return f"more than {cpu_seconds:g} s of a processor"
         return f"no end after {WALL_SECONDS:.0f} s" if wall > WALL_SECONDS else ""
 
     def stop(self) -> None:
@@ -118,8 +118,19 @@ class Worker:
 class Supervisor:
     """Keeps the workers busy with the target that had least, until it is enough."""
 
-    def __init__(self, targets: tuple[Target, ...], seed: int, workers: int, goal: Goal) -> None:
+    def __init__(
+        self,
+        targets: tuple[Target, ...],
+        goal: Goal,
+        *,
+        seed: int = 1,
+        workers: int = 1,
+        cases: Path = CASES,
+        cpu_seconds: float = CPU_SECONDS,
+    ) -> None:
         self.scores = [Score(target) for target in targets]
+        self._cases = cases
+        self._cpu_seconds = cpu_seconds
         self._seed = seed
         self._goal = goal
         self._workers = workers
@@ -149,7 +160,9 @@ class Supervisor:
                     if done is not None:
                         yield done
                 for key in list(ready.get_map().values()):
-                    if key.data.score is not None and (reason := key.data.is_stuck()):
+                    if key.data.score is not None and (
+                        reason := key.data.is_stuck(self._cpu_seconds)
+                    ):
                         done = key.data.score
                         self._bury(key.data, reason, ready, Path(name))
                         yield done
@@ -224,7 +237,7 @@ class Supervisor:
         if found.name in score.findings:
             return
         score.findings[found.name] = found
-        path = CASES / score.target.name / found.name
+        path = self._cases / score.target.name / found.name
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists() or len(data) < path.stat().st_size:
             path.write_bytes(data)
