@@ -197,7 +197,8 @@ def write(figures: Sequence[Figure]) -> None:
 
 
 def _shown(figure: Figure) -> str:
-    number = f"{figure.value:.0f}" if figure.value >= 100 else f"{figure.value:.2f}"
+    is_whole = figure.value >= 100 or figure.value == int(figure.value)
+    number = f"{figure.value:.0f}" if is_whole else f"{figure.value:.2f}"
     return f"{number} {figure.unit}".strip()
 
 
