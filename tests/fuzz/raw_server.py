@@ -1,5 +1,6 @@
 """A server that answers whatever it is told to, on a unix socket or over TCP."""
 
+import errno
 import socket
 import threading
 from collections.abc import Callable
@@ -65,10 +66,13 @@ def exchange(connection: socket.socket, data: bytes) -> bytes:
     """Send all at once, say that this was all, and return all that comes back."""
     connection.settimeout(PATIENCE)
     received = bytearray()
-    # The other side may have heard enough before the end.
-    with suppress(BrokenPipeError, ConnectionResetError):
+    try:
         connection.sendall(data)
         connection.shutdown(socket.SHUT_WR)
+    except OSError as error:
+        # The other side may have heard enough before the end.
+        if error.errno not in (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN):
+            raise
     with suppress(ConnectionResetError):
         while piece := connection.recv(65536):
             received += piece

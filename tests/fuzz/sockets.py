@@ -5,6 +5,7 @@ import os
 import socket
 import tempfile
 from collections.abc import AsyncIterator
+from concurrent.futures import wait
 from contextlib import ExitStack, asynccontextmanager
 from functools import cache
 from pathlib import Path
@@ -81,9 +82,15 @@ class _Agent:
         self.http = (host, int(port))
         self._inputs = 0
 
-    def check(self) -> None:
-        """Look now and then whether the agent is still well, and undo what was done to it."""
+    def check(self, *, seconds: float = 0.0) -> None:
+        """Raise what ended the agent, if it did, and start another one for the next input.
+
+        Now and then, look whether it is still well, and undo what was done to it.
+        """
+        if seconds:
+            wait([self.future], seconds)
         if self.future.done():
+            _agent.cache_clear()
             self.future.result()
             raise Broken("the agent ended")
         self._inputs += 1
@@ -124,9 +131,10 @@ def _http(data: bytes) -> None:
 def _control(data: bytes) -> None:
     line = data.partition(b"\n")[0]
     answer = _agent().ask(line)
-    if line and not isinstance(json.loads(answer or b"{}"), dict):
+    # Without an answer, it was a stream that had nothing to say, or the agent is about to end.
+    _agent().check(seconds=0.0 if answer or not line else 0.5)
+    if answer and not isinstance(json.loads(answer), dict):
         raise Broken("an answer that isn't an object")
-    _agent().check()
 
 
 @cache
