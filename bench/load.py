@@ -90,11 +90,11 @@ class Calls:
 
         call.add_done_callback(done)
 
-    def result(self, most: int, seconds: float) -> Result:
-        """Wait for all that are under way."""
+    def result(self, most: int, began: float) -> Result:
+        """Wait for all that are under way; their time counts too."""
         for _ in range(most):
             self._room.acquire()
-        return Result(self._done, self._failed, seconds)
+        return Result(self._done, self._failed, time.perf_counter() - began)
 
 
 def steady(agents: Sequence[Loaded], rate: int, seconds: float) -> Result:
@@ -106,7 +106,7 @@ def steady(agents: Sequence[Loaded], rate: int, seconds: float) -> Result:
         due = began + number / rate
         time.sleep(max(0.0, due - time.perf_counter()))
         calls.start(*requests[number % len(requests)], since=due)
-    return calls.result(most, time.perf_counter() - began)
+    return calls.result(most, began)
 
 
 def ceiling(agents: Sequence[Loaded], seconds: float) -> Result:
@@ -117,7 +117,7 @@ def ceiling(agents: Sequence[Loaded], seconds: float) -> Result:
     while time.perf_counter() - began < seconds:
         calls.start(*requests[number % len(requests)], since=time.perf_counter())
         number += 1
-    return calls.result(_IN_FLIGHT, time.perf_counter() - began)
+    return calls.result(_IN_FLIGHT, began)
 
 
 @contextmanager
