@@ -68,13 +68,13 @@ format: $(READY) ## put the code into its usual form
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
-fuzz: $(READY) ## give every parser and socket a million bad inputs (FUZZ_SECONDS=60: a minute of it)
+fuzz: $(READY) ## give every parser and socket a million bad inputs (FUZZ_SECONDS=60: for a minute)
 	@$(BIN)/python -m tests.fuzz $(if $(FUZZ_SECONDS),--seconds $(FUZZ_SECONDS)) $(if $(FUZZ_SEED),--seed $(FUZZ_SEED))
 
-soak: $(READY) ## let an agent live through 30 minutes of trouble, and see that nothing grows (SOAK_MINUTES=2)
+soak: $(READY) ## see that nothing grows in 30 minutes of trouble (SOAK_MINUTES=2: in two)
 	@$(BIN)/python -m bench.soak $(if $(SOAK_MINUTES),--minutes $(SOAK_MINUTES)) $(if $(SOAK_SEED),--seed $(SOAK_SEED))
 
-load: $(READY) ## allocate as fast as can be, also with 16 agents, beside the last figures
+load: $(READY) ## allocate as fast as can be, on one agent and on 16, beside the last figures
 	@$(BIN)/python -m bench.load
 
 bench: $(READY) ## measure start, lists, memory and CPU against grpc.aio + protobuf
