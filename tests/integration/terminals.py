@@ -1,5 +1,6 @@
 """The program in a terminal of a given width."""
 
+import codecs
 import fcntl
 import os
 import pty
@@ -22,6 +23,8 @@ class Terminal:
         self.process = process
         self._screen = screen
         self.output = ""
+        # A read may end in the middle of a character.
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
 
     def read(self) -> bool:
         """Read what there is, or wait for it; return False at the end."""
@@ -29,7 +32,7 @@ class Terminal:
             chunk = os.read(self._screen, 65536)
         except OSError:
             return False  # how Linux says that the other end of a terminal is closed
-        self.output += chunk.decode().replace("\r\n", "\n")
+        self.output += self._decoder.decode(chunk).replace("\r\n", "\n")
         return bool(chunk)
 
     def read_until(self, text: str) -> None:
