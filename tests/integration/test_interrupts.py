@@ -47,13 +47,16 @@ def test_ctrl_c_is_silent_and_leaves_nothing(
         | ({"HAMI_MOCK_SOCKET_DIR": str(sockets)} if command == "run" else {}),
     )
     assert process.stdout is not None
-    assert process.stdout.read(1) == b"."
-    time.sleep(moment)
-    process.send_signal(signal.SIGINT)
-    if again is not None:
-        time.sleep(again)
+    try:
+        assert process.stdout.read(1) == b"."
+        time.sleep(moment)
         process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
+        if again is not None:
+            time.sleep(again)
+            process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+    finally:
+        process.kill()
     assert process.returncode in (0, 130, -signal.SIGINT)
     assert b"Traceback" not in errors
     assert b"Error" not in errors
