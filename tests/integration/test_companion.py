@@ -91,6 +91,23 @@ def test_resources_that_flicker_are_there_in_the_end(
         assert agent.stop() == 0
 
 
+def test_resources_that_go_while_the_kubelet_is_away_return_with_it(
+    kubelet: GrpcioKubelet, cluster: Cluster
+) -> None:
+    with companion(kubelet) as agent:
+        for memory in range(51, 61):
+            cluster.register(None)
+            cluster.register(cards(memory))
+        wait_for_devices(kubelet, 60)
+        kubelet.kill()
+        cluster.register(None)
+        agent.wait_for_log("ConfigurationRejected: node annotations: ")
+        kubelet.start()
+        cluster.register(cards(70))
+        wait_for_devices(kubelet, 70)
+        assert agent.stop() == 0
+
+
 @pytest.mark.parametrize("answer", [b"{}", b"[" * 10**5], ids=["empty", "deep"])
 def test_odd_answers_leave_what_there_was_and_end_nothing(
     kubelet: GrpcioKubelet, cluster: Cluster, answer: bytes
