@@ -16,6 +16,7 @@ COMMANDS = {
     "completion": "print a script that completes commands in bash, zsh or fish",
     "version": "print the version",
 }
+HELP = ("-h", "--help", "-help", "help")
 
 
 def load(command: str) -> Any:

@@ -5,13 +5,12 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from hami_mock.cli.commands import COMMANDS, run
+from hami_mock.cli.commands import COMMANDS, HELP, run
 from hami_mock.cli.output import ReaderGone, prepare, say
 from hami_mock.errors import HamiMockError, UsageError
 from hami_mock.kit.similar import did_you_mean
 from hami_mock.kit.text import cut
 
-_HELP = ("-h", "--help", "-help", "help")
 _LONGEST = 2000
 _SUMMARY = "make a Kubernetes node look as if it carried accelerators it doesn't have"
 _EXAMPLES = (
@@ -60,8 +59,8 @@ def _dispatch(words: list[str]) -> int:
 
             complete(rest)
             return 0
-        case [first, *rest] if first in _HELP:
-            wanted = [word for word in rest if word not in _HELP]
+        case [first, *rest] if first in HELP:
+            wanted = [word for word in rest if word not in HELP]
             return _dispatch([*wanted, "--help"]) if rest else _help()
         case ["--version" | "-version", *rest]:
             return _run("version", rest)

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from hami_mock.doctor.case import NodeCase, VendorCase, names_of
 from hami_mock.doctor.finding import Finding, error, note, warning
 from hami_mock.kubelet import limits
-from hami_mock.kubelet.limits import LARGEST_POD, restart_seconds
 from hami_mock.kubelet.wire import HEALTHY, MESSAGE_LIMIT, device_size
 
 MOST_UNITS = MESSAGE_LIMIT // device_size(3, HEALTHY)
@@ -29,7 +28,6 @@ def is_left_behind(case: NodeCase, seen: VendorCase) -> bool:
 
 
 def left_behind(case: NodeCase) -> Iterator[Finding]:
-    """No resource is there in name only."""
     names = sorted(
         {
             name
@@ -64,7 +62,6 @@ def count_is_there(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
 
 
 def not_zero(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
-    """Nothing is 0 that the node once had."""
     for name in names_of(seen.vendor):
         capacity = case.node.capacity.get(name)
         if name == seen.vendor.resources.memory and _sum(seen) and capacity == 0:
@@ -136,8 +133,8 @@ def too_many(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
         yield warning(
             name,
             f"{total} devices are a lot for kubelet 1.36 or newer: a pod can hold at most "
-            f"{LARGEST_POD}, and a kubelet that restarts while all are allocated needs about "
-            f"{restart_seconds(total):.0f} s",
+            f"{limits.LARGEST_POD}, and a kubelet that restarts while all are allocated needs "
+            f"about {limits.restart_seconds(total):.0f} s",
             f"use coarser units (memoryFactor; --{seen.vendor.vendor.prefix}-memory-factor auto)",
         )
 

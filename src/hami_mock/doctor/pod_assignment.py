@@ -34,7 +34,6 @@ def bind_phase(case: PodCase) -> Iterator[Finding]:
 
 
 def assigned_node(case: PodCase) -> Iterator[Finding]:
-    """The pod is where HAMi assigned it."""
     assigned = case.pod.annotations.get(ASSIGNED_NODE)
     here = case.node.node.name if case.node else ""
     if not assigned:

@@ -13,7 +13,6 @@ _WEBHOOK = "hami.io/webhook"
 
 
 def scheduler(case: PodCase) -> Iterator[Finding]:
-    """HAMi's scheduler places the pod."""
     pod = case.pod
     if not case.asked or pod.scheduler == case.scheduler or ASSIGNED_NODE in pod.annotations:
         return
@@ -80,7 +79,6 @@ def card_is_large_enough(case: PodCase) -> Iterator[Finding]:
 
 
 def percents(case: PodCase) -> Iterator[Finding]:
-    """Nobody asks for more than 100 % of a card."""
     for vendor in case.asked:
         names = vendor.resources
         for container in case.pod.containers:
@@ -100,7 +98,6 @@ def _is_above_100(vendor: HamiVendor, asks: Mapping[str, int]) -> bool:
 
 
 def node_suffices(case: PodCase) -> Iterator[Finding]:
-    """The node has as much left as the pod asks for."""
     if case.node is None or case.is_settled:
         return
     used = [other.asks for other in case.node.others(case.pod)]

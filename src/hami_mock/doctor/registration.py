@@ -48,7 +48,6 @@ def twins(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
 
 
 def types(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
-    """Each card's type has the word that the scheduler looks for."""
     word = seen.vendor.word
     for card in seen.cards:
         if word.lower() not in card.type.lower():

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from hami_mock.cli.commands import COMMANDS
+from hami_mock.cli.commands import COMMANDS, HELP
 from hami_mock.cli.ctl.commands import CtlCommand, all_commands
 from hami_mock.cli.parser import BareParser, Parsed, Parser, overview
 from hami_mock.control.protocol import DEFAULT_SOCKET, FLAG, VARIABLE
@@ -14,7 +14,6 @@ from hami_mock.kit.similar import did_you_mean
 
 _P = TypeVar("_P", bound=BareParser)
 
-_HELP = ("-h", "--help", "-help", "help")
 _TAUGHT = ("status", "fail", "recover", "delay", "set", "events")
 """Whose examples the overview shows: all would be too much to read."""
 
@@ -37,10 +36,10 @@ def parse(words: list[str]) -> Wanted | str:
     values, words = _with_common(
         BareParser("hami-mock ctl", add_help=False, allow_abbrev=False)
     ).parse_known_args(words)
-    if not words or words[0] in _HELP:
+    if not words or words[0] in HELP:
         return help_of(commands)
     inner = {name: commands[name] for name in commands if name.startswith(f"{words[0]} ")}
-    if inner and (not words[1:] or words[1] in _HELP):
+    if inner and (not words[1:] or words[1] in HELP):
         return help_of(inner)
     name = _command_name(words[: 2 if inner else 1], inner or commands)
     parser = command_parser(name, commands[name])
