@@ -45,7 +45,10 @@ def cards_for(mock: Mock, vendor: HamiVendor) -> list[str]:
         count = whole // vendor.resources.cores_per_card
         return [f"{cluster.node_name}-cambricon-mlu-{i}" for i in range(count)]
     text = annotations_of(cluster.get("node", cluster.node_name)).get(vendor.node.register)
-    return [card.id for card in register.decode(text, vendor.node.encoding)] if text else []
+    if not text:
+        return []
+    cards = register.decode(text, vendor.node.encoding, cluster.node_name)
+    return [card.id for card in cards]
 
 
 class Placer:
