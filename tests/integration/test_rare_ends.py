@@ -107,6 +107,38 @@ async def test_a_kubelet_that_does_not_answer_counts_as_refusing(
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize("is_answered", [False, True])
+async def test_a_kubelet_that_restarts_in_the_middle_is_not_waited_for(
+    socket_folder: Path, is_answered: bool
+) -> None:
+    """The new kubelet would look in vain for a socket that its restart has deleted."""
+    asked = anyio.Event()
+
+    class HangingKubelet(RegistrationBase):
+        async def register(self, message: RegisterRequest) -> Empty:
+            asked.set()
+            if not is_answered:
+                await anyio.sleep_forever()
+            return Empty()
+
+    agent = make_agent(socket_folder)
+    path = socket_folder / "kubelet.sock"
+    async with (
+        serve(HangingKubelet(), path, end_streams=lambda: None),
+        anyio.create_task_group() as tasks,
+    ):
+        await tasks.start(agent.run)
+        await asked.wait()
+        await wait_until(lambda: not is_answered or agent.plugins[0].counters.registrations == 1)
+        # The old one still listens, though nobody finds it any more.
+        for socket_file in socket_folder.glob("*.sock"):
+            socket_file.unlink()
+        await tasks.start(EmbeddedKubelet(socket_folder).run)
+        await wait_until(lambda: all(p.phase is Phase.WATCHED for p in agent.plugins))
+        tasks.cancel_scope.cancel()
+
+
+@pytest.mark.anyio
 async def test_a_registration_that_is_not_answered_is_told_while_it_waits(
     socket_folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

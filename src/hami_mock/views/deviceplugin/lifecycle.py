@@ -5,6 +5,7 @@ import re
 import secrets
 from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -154,15 +155,7 @@ class PluginLifecycle:
         # A fresh name each time: the kubelet may still hold a connection to the last one.
         with self._directory.own_socket(socket_name(self.resource.name)) as path:
             async with serve(service, path, service.end_streams):
-                await register(
-                    self._directory.kubelet_socket, path.name, self.resource.name, self._tell_quiet
-                )
-                self.counters.registrations += 1
-                self._set(Phase.REGISTERED, "the kubelet hasn't opened the list yet")
-                with anyio.move_on_after(_WATCH_SECONDS):
-                    await service.watched.wait()
-                if not service.watched.is_set():
-                    raise Refused(f"the kubelet didn't open the list within {_WATCH_SECONDS:.0f} s")
+                await self._register(kubelet, path, service)
                 since = anyio.current_time()
                 self._set(Phase.WATCHED, "")
                 over = await self._until_over(kubelet, path, service)
@@ -172,25 +165,45 @@ class PluginLifecycle:
             return over
         raise Refused(f"{over} soon after opening it")
 
+    async def _register(self, kubelet: Identity, path: Path, service: DevicePluginService) -> None:
+        """Register and wait for the list to be opened, for as long as there is any use in it.
+
+        A kubelet that restarts now deletes our socket. The new one would look for it in vain, for
+        10 seconds, while we wait for its answer.
+        """
+        lost = partial(self._directory.wait_until, lambda: bool(self._loss(kubelet, path)))
+        socket, name = self._directory.kubelet_socket, self.resource.name
+        await first_of(lost, partial(register, socket, path.name, name, self._tell_quiet))
+        if not self._loss(kubelet, path):
+            self.counters.registrations += 1
+            self._set(Phase.REGISTERED, "the kubelet hasn't opened the list yet")
+            with anyio.move_on_after(_WATCH_SECONDS):
+                await first_of(lost, service.watched.wait)
+        if not service.watched.is_set():
+            late = f"the kubelet didn't open the list within {_WATCH_SECONDS:.0f} s"
+            raise Refused(self._loss(kubelet, path) or late)
+
     async def _until_over(self, kubelet: Identity, path: Path, service: DevicePluginService) -> str:
         """Wait until the registration is worth nothing any more, and return why."""
-
-        def lost_sockets() -> bool:
-            gone = identity(path) is None or not self._is_current(kubelet)
-            return gone or self._directory.stranger() is not None
-
         await first_of(
             service.abandoned.wait,
-            lambda: self._directory.wait_until(lost_sockets),
+            lambda: self._directory.wait_until(lambda: bool(self._loss(kubelet, path))),
             lambda: self._state.wait_until(lambda: self._has(DOWN)),
         )
         if self._has(DOWN):
             return "down on command"
         if service.dropped:
             return "the list was dropped on command"
+        return self._loss(kubelet, path) or _LIST_ENDED
+
+    def _loss(self, kubelet: Identity, path: Path) -> str:
+        """Return why a registration at a kubelet for a socket is worth nothing any more."""
         if not self._is_current(kubelet):
             return "the kubelet restarted"
-        return "the agent's socket disappeared" if identity(path) is None else _LIST_ENDED
+        if identity(path) is None:
+            return "the agent's socket disappeared"
+        stranger = self._directory.stranger()
+        return f"another agent serves {stranger}" if stranger else ""
 
     def _tell_quiet(self, so_long: str) -> None:
         self._set(Phase.WAITING, f"the kubelet hasn't answered the registration {so_long}")
