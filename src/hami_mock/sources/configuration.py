@@ -86,7 +86,8 @@ class Configuration:
                 await first_of(self._applied.next().wait, *waits)
                 if has_changed():
                     await self._settle()
-                    await self.follow()
+                    if has_changed():  # or somebody has just reloaded it
+                        await self.follow()
             tasks.cancel_scope.cancel()
 
     async def follow(self) -> None:
