@@ -71,7 +71,7 @@ def read_answer(line: bytes) -> Any:
     """
     try:
         data = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         data = None
     match data:
         case {"result": result}:

@@ -1,7 +1,7 @@
 """Who holds which device, as far as it is known, and how busy that makes cards. Pure."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hami_mock.kit.broadcast import Broadcast
@@ -10,6 +10,8 @@ from hami_mock.kubelet.holder import Container, Holder
 _GRACE_SECONDS = 30.0
 """The kubelet knows a pod's devices as soon as it has got them. What it doesn't know after this
 time belongs to a pod that failed its admission."""
+_MOST_GIVEN = 300_000
+"""More IDs aren't remembered: whoever calls Allocate again and again could fill the memory."""
 
 
 @dataclass(frozen=True)
@@ -41,23 +43,39 @@ class Holders:
         self.changes = Broadcast()
         self._clock = clock
         self._named: tuple[Holder, ...] | None = None
-        self._given: list[tuple[float, Holder]] = []
+        self._given: dict[tuple[str, str], tuple[float, tuple[str, ...]]] = {}
+        """By resource and the first of its IDs: when what was given to a container, oldest first."""
+        self._ids_given = 0
 
     def give(self, resource_name: str, device_ids: Sequence[str]) -> None:
         """Note that devices are held from now on, though nobody knows by whom."""
-        self._forget()
-        if device_ids:
-            held = Holder(None, {resource_name: tuple(device_ids)})
-            self._given.append((self._clock(), held))
-            self.changes.send()
+        if not device_ids:
+            return
+        # Whoever had one of them holds nothing any more: containers give all back at once. A pod
+        # may take 80,000 units, so it is asked from the side that has less to ask.
+        again: Collection[str] = device_ids
+        if len(self._given) < len(device_ids):
+            among = set(device_ids)
+            again = [
+                first for name, first in self._given if name == resource_name and first in among
+            ]
+        for device_id in again:
+            self._forget((resource_name, device_id))
+        self._given[resource_name, device_ids[0]] = self._clock(), tuple(device_ids)
+        self._ids_given += len(device_ids)
+        while self._ids_given > _MOST_GIVEN:
+            self._forget(next(iter(self._given)))
+        self._forget_old()
+        self.changes.send()
 
     def name(self, holders: Iterable[Holder] | None) -> None:
         """Take over who holds what; None: the kubelet can't be asked."""
         self._named = None if holders is None else tuple(holders)
-        self._forget()
+        self._forget_old()
         if self._given and self._named:
             named = set[str]().union(*(holder.ids for holder in self._named))
-            self._given = [given for given in self._given if not given[1].ids <= named]
+            for key in [key for key, (_, ids) in self._given.items() if named.issuperset(ids)]:
+                self._forget(key)
         self.changes.send()
 
     @property
@@ -68,7 +86,8 @@ class Holders:
         """
         if self._named is None:
             return None
-        return *self._named, *(holder for _, holder in self._given)
+        unnamed = (Holder(None, {name: ids}) for (name, _), (_, ids) in self._given.items())
+        return *self._named, *unnamed
 
     @property
     def ids(self) -> set[str] | None:
@@ -79,6 +98,11 @@ class Holders:
     def has_unnamed(self) -> bool:
         return bool(self._given)
 
-    def _forget(self) -> None:
+    def _forget(self, key: tuple[str, str]) -> None:
+        if key in self._given:
+            self._ids_given -= len(self._given.pop(key)[1])
+
+    def _forget_old(self) -> None:
         oldest = self._clock() - _GRACE_SECONDS
-        self._given = [given for given in self._given if given[0] > oldest]
+        while self._given and next(iter(self._given.values()))[0] <= oldest:
+            self._forget(next(iter(self._given)))

@@ -1,3 +1,5 @@
+import pytest
+
 from hami_mock.kubelet.holder import Holder
 from hami_mock.node.holders import Holders
 
@@ -73,3 +75,29 @@ def test_a_kubelet_that_can_not_be_asked_any_more_is_not_one_without_pods() -> N
     holders.name([Holder(POD, {GPU: ["a"]})])
     holders.name(None)
     assert holders.ids is None
+
+
+@pytest.mark.parametrize("others", [0, 10])
+def test_a_device_that_is_given_again_is_held_once(others: int) -> None:
+    holders = Holders()
+    holders.name([])
+    for number in range(others):
+        holders.give(GPU, [f"other-{number}"])
+    for _ in range(3):
+        holders.give(GPU, ["a", "b", "c"])
+        holders.give("nvidia.com/gpumem", ["a"])
+    assert holders.all is not None
+    assert [held.devices for held in holders.all[others:]] == [
+        {GPU: ("a", "b", "c")},
+        {"nvidia.com/gpumem": ("a",)},
+    ]
+
+
+def test_there_is_a_limit_to_what_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hami_mock.node.holders._MOST_GIVEN", 10)
+    holders = Holders()
+    holders.name([])
+    for number in range(100):
+        holders.give(GPU, [f"{number}-{each}" for each in range(4)])
+    assert holders.all is not None
+    assert [held.devices[GPU][0] for held in holders.all] == ["98-0", "99-0"]
