@@ -62,8 +62,9 @@ def _document(request: Request, text: bytes) -> Object:
     try:
         found = json.loads(text)
         if b"\\ud" in text.lower():
-            # Half of a surrogate pair is a text that nobody could write down again.
-            json.dumps(found, ensure_ascii=False).encode()
+            # Half of a surrogate pair is a text that nobody could write down again. Go, too, puts
+            # another character in its place.
+            found = json.loads(json.dumps(found, ensure_ascii=False).encode(errors="replace"))
     except (ValueError, RecursionError) as error:
         raise request.away("the answer is not JSON, or is cut off") from error
     if not isinstance(found, dict):

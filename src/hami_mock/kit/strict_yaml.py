@@ -47,7 +47,9 @@ def load_json_or_yaml(text: str, most: int = MOST_CHARACTERS) -> Any:
             raise ValueError(f"more than {most // _CHARACTERS_OF_A_NODE} commas: shorten it")
         # YAML takes 1e3 for a text, and not all tabs.
         return json.loads(text, parse_int=_whole)
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    except ValueError as error:
         raise ValueError(_line(error)) from error
 
 

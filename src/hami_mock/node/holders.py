@@ -44,7 +44,7 @@ class Holders:
         self._clock = clock
         self._named: tuple[Holder, ...] | None = None
         self._given: dict[tuple[str, str], tuple[float, tuple[str, ...]]] = {}
-        """By resource and the first of its IDs: when what was given to a container, oldest first."""
+        """By resource and the first ID: when what was given to a container, the oldest first."""
         self._ids_given = 0
 
     def give(self, resource_name: str, device_ids: Sequence[str]) -> None:

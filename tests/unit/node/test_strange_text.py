@@ -42,7 +42,8 @@ def test_an_event_is_cut() -> None:
     assert len(event.message) < 2000
 
 
-@pytest.mark.parametrize("text", STRANGE)
+# Half of a surrogate pair is no text: HAMi's formats refuse it.
+@pytest.mark.parametrize("text", [text for text in STRANGE if "\ud800" not in text])
 def test_a_real_plugins_annotation_may_have_anything_for_an_id(
     text: str, socket_folder: Path
 ) -> None:
