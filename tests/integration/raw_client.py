@@ -29,11 +29,15 @@ def framed(message: bytes) -> bytes:
 class RawClient:
     def __init__(self, path: Path) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.settimeout(PATIENCE)
-        self._socket.connect(str(path))
         self._h2 = h2_connection(client_side=True)
         self._h2.initiate_connection()
-        self._flush()
+        try:
+            self._socket.settimeout(PATIENCE)
+            self._socket.connect(str(path))
+            self._flush()
+        except OSError:
+            self._socket.close()
+            raise
 
     def __enter__(self) -> "RawClient":
         return self
