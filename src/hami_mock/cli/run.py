@@ -11,6 +11,9 @@ from hami_mock.errors import HamiMockError
 from hami_mock.kit import logs
 from hami_mock.settings.settings import load
 
+_START_SECONDS = 2.0
+"""By then the kubelet has all lists, if it is there; to look meanwhile would hold them up."""
+
 
 def parser() -> Parser:
     return options_parser(
@@ -35,13 +38,26 @@ def run(parsed: Parsed) -> None:
 
 def run_async(function: Callable[..., Awaitable[None]], *arguments: object) -> None:
     """Run, and take an error of ours out of the groups that task groups wrap it in."""
-    # All that is loaded by now stays: nobody need look through it for garbage ever again.
-    gc.freeze()
-    gc.enable()
+
+    async def run() -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_collect_garbage)
+            await function(*arguments)
+            tasks.cancel_scope.cancel()
+
     try:
-        anyio.run(function, *arguments)
+        anyio.run(run)
     except* HamiMockError as group:
         error: BaseException = group
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         raise error from None
+
+
+async def _collect_garbage() -> None:
+    """Look for garbage again, which the start has left to later (`__main__`)."""
+    await anyio.sleep(_START_SECONDS)
+    gc.collect()
+    # All that is loaded by now stays: nobody need look through it ever again.
+    gc.freeze()
+    gc.enable()

@@ -7,7 +7,6 @@ from pathlib import Path
 import anyio
 from anyio.abc import TaskStatus
 
-from hami_mock.cluster import kubernetes
 from hami_mock.errors import UsageError
 from hami_mock.kubelet.limits import Version
 from hami_mock.kubelet.pod_resources import PodResources
@@ -47,8 +46,11 @@ async def plan(settings: Settings, past: Past = _NO_PAST) -> tuple[Node, Version
     """
     version = settings.kubelet_version
     is_needed = any(vendor.memory_factor is None for vendor in settings.vendors)
-    if version is None and is_needed and kubernetes.is_configured():
-        version = await kubernetes.kubelet_version(settings.node_name)
+    if version is None and is_needed:
+        from hami_mock.cluster import kubernetes  # few agents have to ask
+
+        if kubernetes.is_configured():
+            version = await kubernetes.kubelet_version(settings.node_name)
     return configured_node(settings, version, past), version
 
 
