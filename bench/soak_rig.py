@@ -141,7 +141,8 @@ class Rig:
         while self.scrape("/readyz") != 200:
             self.agent.check()
             if time.monotonic() > end:
-                raise SystemExit(f"the agent isn't ready after {_READY_SECONDS:.0f} s")
+                why = json.dumps(self.ask("status"), indent=1)
+                raise SystemExit(f"the agent isn't ready after {_READY_SECONDS:.0f} s: {why}")
             time.sleep(0.1)
 
 

@@ -178,6 +178,8 @@ class Trouble:
 
     def _restart_kubelet(self) -> None:
         self._rig.kubelet.restart()
+        # Without the API server no agent of HAMi's is ready.
+        self._end_outage()
         self._rig.wait_until_ready()
 
     # People and programs.
