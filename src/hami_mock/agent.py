@@ -160,7 +160,7 @@ class Agent:
     async def status(self) -> dict[str, Any]:
         from hami_mock.control.status import status
 
-        await self.holders.refresh()
+        await self.holders.refresh_if_old()
         return {
             **status(self.state, self.plugins, self.failures()),
             "configuration": self.configuration.as_data(),

@@ -4,6 +4,8 @@ There is no event for the end of a pod. So the kubelet is asked after devices we
 whoever needs to know: `ctl status`, a change of the configuration, the release of retired devices.
 """
 
+import math
+
 import anyio
 from anyio.abc import TaskStatus
 
@@ -14,6 +16,7 @@ _SETTLE_SECONDS = 1.0
 """What the kubelet gets to note its pod's devices, and to ask for those of other resources."""
 _AGAIN_SECONDS = 10.0
 """What it gets if a pod has no name then."""
+_RECENT_SECONDS = 0.5
 _SHARE = 0.05
 """The part of the time that may go into asking: with a quarter of a million devices held, an answer
 has 8 MB, and a second goes by."""
@@ -26,11 +29,17 @@ class HolderReader:
         self._holders = state.holders
         self._pod_resources = pod_resources
         self._took = 0.0
+        self._asked = -math.inf
 
     async def refresh(self) -> None:
-        started = anyio.current_time()
+        self._asked = anyio.current_time()
         self._holders.name(await self._pod_resources.holders())
-        self._took = anyio.current_time() - started
+        self._took = anyio.current_time() - self._asked
+
+    async def refresh_if_old(self) -> None:
+        """Ask unless somebody has just done so: many may look at once, and again and again."""
+        if anyio.current_time() - self._asked > max(_RECENT_SECONDS, self._took / _SHARE):
+            await self.refresh()
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Ask after devices were given, until cancelled."""

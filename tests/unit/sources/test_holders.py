@@ -74,3 +74,20 @@ def test_asking_takes_a_small_part_of_the_time(monkeypatch: pytest.MonkeyPatch) 
 
     anyio.run(run)
     assert naps == [1.0, 10.0, 40.0]
+
+
+def test_many_who_look_at_once_ask_once() -> None:
+    kubelet = Kubelet()
+    reader = HolderReader(NodeState(laid_out(None)), kubelet)
+
+    async def run() -> None:
+        for _ in range(10):
+            await reader.refresh_if_old()
+        assert kubelet.asked == 1
+        await reader.refresh()
+        assert kubelet.asked == 2, "who must be sure asks anyway"
+        reader._asked -= 1
+        await reader.refresh_if_old()
+        assert kubelet.asked == 3
+
+    anyio.run(run)
