@@ -1,5 +1,6 @@
 """`hami-mock run`: the agent itself."""
 
+import asyncio
 import gc
 from collections.abc import Awaitable, Callable
 
@@ -40,10 +41,8 @@ def run_async(function: Callable[..., Awaitable[None]], *arguments: object) -> N
     """Run, and take an error of ours out of the groups that task groups wrap it in."""
 
     async def run() -> None:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_collect_garbage)
-            await function(*arguments)
-            tasks.cancel_scope.cancel()
+        asyncio.get_running_loop().call_later(_START_SECONDS, _collect_garbage)
+        await function(*arguments)
 
     try:
         anyio.run(run)
@@ -54,9 +53,8 @@ def run_async(function: Callable[..., Awaitable[None]], *arguments: object) -> N
         raise error from None
 
 
-async def _collect_garbage() -> None:
+def _collect_garbage() -> None:
     """Look for garbage again, which the start has left to later (`__main__`)."""
-    await anyio.sleep(_START_SECONDS)
     gc.collect()
     # All that is loaded by now stays: nobody need look through it ever again.
     gc.freeze()
