@@ -46,11 +46,13 @@ def run_async(function: Callable[..., Awaitable[None]], *arguments: object) -> N
 
     try:
         anyio.run(run)
-    except* HamiMockError as group:
+    except BaseExceptionGroup as group:
         error: BaseException = group
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
-        raise error from None
+        if isinstance(error, HamiMockError):
+            raise error from None
+        raise
 
 
 def _collect_garbage() -> None:
