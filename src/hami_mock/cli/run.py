@@ -40,6 +40,10 @@ def run(parsed: Parsed) -> None:
 def run_async(function: Callable[..., Awaitable[None]], *arguments: object) -> None:
     """Run, and take an error of ours out of the groups that task groups wrap it in."""
 
+    # All that is loaded by now stays: nobody need look through it again and again.
+    gc.freeze()
+    gc.enable()
+
     async def run() -> None:
         asyncio.get_running_loop().call_later(_START_SECONDS, _collect_garbage)
         await function(*arguments)
@@ -56,8 +60,7 @@ def run_async(function: Callable[..., Awaitable[None]], *arguments: object) -> N
 
 
 def _collect_garbage() -> None:
-    """Look for garbage again, which the start has left to later (`__main__`)."""
+    """Look once for what the imports left behind (`__main__` puts that off)."""
+    gc.unfreeze()
     gc.collect()
-    # All that is loaded by now stays: nobody need look through it ever again.
     gc.freeze()
-    gc.enable()
