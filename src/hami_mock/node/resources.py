@@ -69,14 +69,17 @@ class Resource:
         ) + sum(devices.retired_size(uuid, word) for uuid in devices.retired)
 
     def encode_list(self, unhealthy: Uuids = (), lost: Uuids = ()) -> bytes:
-        """Return the ListAndWatchResponse of all devices but those of lost cards.
+        return b"".join(self.list_pieces(unhealthy, lost))
+
+    def list_pieces(self, unhealthy: Uuids = (), lost: Uuids = ()) -> list[bytes | bytearray]:
+        """Return the ListAndWatchResponse of all devices but those of lost cards, to be joined.
 
         The word "Unhealthy" is longer than "Healthy" and could push a full list over the limit, so
         there a word of the same length stands in: the kubelet takes any but "Healthy" as unhealthy.
         """
         fits = self.list_size(unhealthy, lost=lost) <= wire.MESSAGE_LIMIT
         word = wire.UNHEALTHY if fits else wire.UNKNOWN
-        pieces = [
+        pieces: list[bytes | bytearray] = [
             piece
             for card in self.cards
             if card.uuid not in lost
@@ -84,7 +87,7 @@ class Resource:
         ]
         for uuid in self.devices.retired:
             pieces += self.devices.encode_retired(uuid, word)
-        return b"".join(pieces)
+        return pieces
 
     def cards_of(self, device_ids: Collection[str], unhealthy: Uuids = ()) -> tuple[Card, ...]:
         """Return the cards that the devices are on, each once, by index.

@@ -8,7 +8,7 @@ import asyncio
 import os
 import socket
 import struct
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,10 +44,10 @@ class SharedMessage:
     that is 4 MiB.
     """
 
-    def __init__(self, key: object, payload: bytes) -> None:
+    def __init__(self, key: object, pieces: Sequence[bytes | bytearray]) -> None:
         self.key = key
-        self.size = len(payload)
-        self._frame = struct.pack(">?I", False, self.size) + payload
+        self.size = sum(map(len, pieces))
+        self._frame = b"".join((struct.pack(">?I", False, self.size), *pieces))
 
     async def send(self, stream: "CallStream[Any, bytes]") -> None:
         if not stream._send_initial_metadata_done:

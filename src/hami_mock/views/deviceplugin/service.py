@@ -145,6 +145,6 @@ class DevicePluginService(api.DevicePluginBase):
         """Return the list; one for all streams that send it now."""
         message = self._newest()
         if message is None or message.key != shown:
-            message = SharedMessage(shown, resource.encode_list(unhealthy, lost))
+            message = SharedMessage(shown, resource.list_pieces(unhealthy, lost))
             self._newest = ref(message)
         return message
