@@ -11,6 +11,8 @@ def main() -> int:
     # takes the signal itself. Where it is ignored (nohup), it stays so.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # Held back until it is known whether this is an agent, which doesn't end for it.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
     # Imports make a hundred thousand objects and no garbage. To look for some meanwhile would take
     # longer than to register with the kubelet; what runs for long turns it on again.
     gc.disable()

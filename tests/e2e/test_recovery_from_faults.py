@@ -237,11 +237,7 @@ def test_seeded_chaos_ends_with_the_right_node_and_no_leaked_memory(
     chaos = (Path(__file__).with_name("chaos.yaml")).read_text()
     before = resident_mib(pid)
     full.ctl("scenario", "play", "-", "--seed", "7", stdin=chaos)
-    deadline = time.monotonic() + CHAOS_SECONDS
-    seen = set()
-    while time.monotonic() < deadline:
-        seen.add(tuple(sorted(full.cluster.allocatable().items())))
-        time.sleep(1)  # the scenario runs by the clock; this looks on
+    time.sleep(CHAOS_SECONDS)  # the scenario runs by the clock
     full.ctl("scenario", "stop")
     full.ctl("clear")
     full.wait_for(TWO_CARDS)
@@ -249,7 +245,9 @@ def test_seeded_chaos_ends_with_the_right_node_and_no_leaked_memory(
     print(f"{CHAOS_SECONDS:.0f} s of chaos: {before:.1f} MiB before, {after:.1f} MiB after")
     figures.add(full.cluster.version, "agent's memory before the chaos", before, "MiB")
     figures.add(full.cluster.version, "agent's memory after the chaos", after, "MiB")
-    assert len(seen) > 1, "the chaos changed nothing"
+    # What the agent did, not what the node showed: the kubelet reports too seldom for short faults.
+    happened = {event["kind"] for event in json.loads(full.ctl("events", "-o", "json"))}
+    assert happened >= {"CardFailed", "CardRecovered", "CardLost", "CardReturned"}
     assert full.container_ids() == pods, "a pod was lost"
     assert full.agent_pid() == pid, "the agent died"
     # Python keeps a few MiB of what it once used; a leak of lists would be hundreds.

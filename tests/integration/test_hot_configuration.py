@@ -142,19 +142,35 @@ def test_a_signal_with_nothing_new_changes_nothing(kubelet: GrpcioKubelet, file:
         assert agent.stop() == 0
 
 
-def test_a_signal_during_the_start_harms_nobody(kubelet: GrpcioKubelet) -> None:
-    program = (
-        "import os, signal, sys\n"
-        "from hami_mock.cli import main, run\n"
-        "load = run.load\n"
-        "def load_and_hear(flags):\n"
-        "    os.kill(os.getpid(), signal.SIGHUP)\n"
-        "    return load(flags)\n"
-        "run.load = load_and_hear\n"
-        "sys.exit(main.main(['run', *sys.argv[1:]]))\n"
-    )
+# SIGHUP as soon as our code runs, and while the agent reads its settings.
+HEARS_AT_ONCE = """
+import os, signal, sys
+from hami_mock import __main__
+set_mask = signal.pthread_sigmask
+def set_mask_and_hear(how, signals):
+    set_mask(how, signals)
+    if how == signal.SIG_BLOCK:
+        os.kill(os.getpid(), signal.SIGHUP)
+signal.pthread_sigmask = set_mask_and_hear
+sys.exit(__main__.main())
+"""
+HEARS_WHILE_LOADING = """
+import os, signal, sys
+from hami_mock.cli import main, run
+load = run.load
+def load_and_hear(flags):
+    os.kill(os.getpid(), signal.SIGHUP)
+    return load(flags)
+run.load = load_and_hear
+sys.exit(main.main())
+"""
+
+
+@pytest.mark.parametrize("program", [HEARS_AT_ONCE, HEARS_WHILE_LOADING])
+def test_a_signal_during_the_start_harms_nobody(kubelet: GrpcioKubelet, program: str) -> None:
     flags = [f"--socket-dir={kubelet.folder}", "--http-listen=", "--nvidia-memory=50"]
-    agent = subprocess.Popen([sys.executable, "-c", program, *flags], stderr=subprocess.DEVNULL)
+    command = [sys.executable, "-c", program, "run", *flags]
+    agent = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     try:
         kubelet.wait_for_lists(NVIDIA)
         agent.send_signal(signal.SIGTERM)
@@ -162,6 +178,13 @@ def test_a_signal_during_the_start_harms_nobody(kubelet: GrpcioKubelet) -> None:
     finally:
         agent.kill()
         agent.wait()
+
+
+def test_what_is_no_agent_ends_with_its_terminal() -> None:
+    command = [sys.executable, "-c", HEARS_AT_ONCE, "version"]
+    ended = subprocess.run(command, check=False, capture_output=True, timeout=60)
+    assert ended.returncode == -signal.SIGHUP
+    assert ended.stdout == b""
 
 
 def test_a_signal_reads_what_no_watch_can_see(

@@ -78,6 +78,7 @@ def _run(command: str, arguments: list[str]) -> int:
     if command == "run":
         # A reload that is asked for too early: what is read at the start is the newest anyway.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
     if command != "ctl":
         # What ctl takes are words for cards and resources: they are left as they are.
         from hami_mock.cli.flags import normalise

@@ -5,7 +5,7 @@ import logging
 import anyio
 from anyio.abc import TaskStatus
 
-from hami_mock.errors import UsageError
+from hami_mock.errors import StartError, UsageError
 from hami_mock.kit.folder_watch import FolderWatch
 from hami_mock.node.devices import Devices
 from hami_mock.node.event_kinds import Kind
@@ -72,8 +72,19 @@ class Inventory:
         return changes(before, node)
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Keep the record, and release retired devices that no pod holds, until cancelled."""
+        """Keep the record, and release retired devices that no pod holds, until cancelled.
+
+        Raises StartError if there is a record of other devices and it can't be replaced: pods may
+        hold some of them. Where there is none yet, the agent goes on and tries again.
+        """
+        has_predecessor = bool(self._devices)
         self._try_to_record()
+        if has_predecessor and self._trouble:
+            path = self._folder.path / unit_record.FILE
+            raise StartError(
+                f"{path}: can't record which unit is whose: {self._trouble}; "
+                "make room there, or start with the flags of the agent before"
+            )
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._record_again)

@@ -13,7 +13,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from hami_mock.errors import UsageError
+from hami_mock.errors import StartError, UsageError
 from hami_mock.kit.folder_watch import FolderWatch
 from hami_mock.kubelet.pod_resources import PodResources
 from hami_mock.node.event_kinds import Kind
@@ -138,6 +138,18 @@ def test_what_is_on_record_already_needs_no_room(full_disk: Path) -> None:
     unit_record.write(full_disk, {r.name: r.devices for r in rig.state.node.resources})
     with pytest.raises(OSError, match="No space left"):
         unit_record.write(full_disk, {})
+
+
+def test_a_start_with_other_flags_is_refused_on_a_full_disk(full_disk: Path) -> None:
+    make_room(full_disk)
+    first = Rig(full_disk, nvidia_memory="50", socket_dir=str(full_disk))
+    anyio.run(lambda: first.configuration.set_options({"nvidia-memory": "60"}))
+    recorded = (full_disk / unit_record.FILE).read_bytes()
+    fill(full_disk)
+    other = Rig(full_disk, nvidia_memory="70", socket_dir=str(full_disk))
+    with pytest.raises(StartError, match="can't record which unit is whose: No space left"):
+        anyio.run(other.inventory.run)
+    assert (full_disk / unit_record.FILE).read_bytes() == recorded
 
 
 def endless(path: Path) -> None:
