@@ -1,5 +1,8 @@
 """ListAndWatch: what is sent, and when."""
 
+import gc
+
+from hami_mock.views.deviceplugin.server import SharedMessage
 from tests.integration.agents import agent_thread
 from tests.integration.grpcio_kubelet import GrpcioKubelet
 
@@ -65,6 +68,20 @@ def test_262144_devices_arrive_and_stay_below_the_limit_when_cards_fail(
             wait_for_list(kubelet, resource, index + 2)
             assert len(kubelet.current(resource).lists[-1]) <= LIMIT
             assert len(unhealthy(kubelet, resource)) == 32_768 * (index + 1)
+
+
+def test_a_list_that_was_read_is_not_kept(kubelet: GrpcioKubelet) -> None:
+    with agent_thread(kubelet.folder, **ONLY_NVIDIA) as agent:
+        kubelet.wait_for_lists(NVIDIA)
+        agent.set_health("nvidia", 1, healthy=False)
+        for name in NVIDIA:
+            wait_for_list(kubelet, name, 2)
+
+        def none_is_kept() -> bool:
+            return not any(isinstance(each, SharedMessage) for each in gc.get_objects())
+
+        # Soon, not at once: the last of a list is read before its sender has ended.
+        kubelet.wait_until(none_is_kept, "a memory without lists")
 
 
 def test_a_client_that_cancels_in_the_middle_of_a_list_hurts_nobody(kubelet: GrpcioKubelet) -> None:

@@ -127,17 +127,20 @@ class DevicePluginService(api.DevicePluginBase):
                 shown = (resource.devices.key, unhealthy, lost)
                 # A resource that is gone has nothing more to say: its plugin is about to end.
                 if shown != sent and self._state.offers(self._at_first):
-                    message = self._encoded(shown, resource, unhealthy, lost)
-                    await message.send(stream)
+                    await self._send(stream, self._encoded(shown, resource, unhealthy, lost))
                     sent = shown
-                    self._counters.lists += 1
-                    self._counters.list_bytes += message.size
                     self.watched.set()
                 await first_of(change.wait, self._ending.wait)
         finally:
             self._streams -= 1
             if not self._streams:
                 self.abandoned.set()
+
+    async def _send(self, stream: "Stream[api.Empty, bytes]", message: SharedMessage) -> None:
+        # Apart from the loop, which would hold the message while it waits for a change.
+        await message.send(stream)
+        self._counters.lists += 1
+        self._counters.list_bytes += message.size
 
     def _encoded(
         self, shown: object, resource: Resource, unhealthy: Set[str], lost: Set[str]
