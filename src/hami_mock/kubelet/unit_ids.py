@@ -10,7 +10,6 @@ a whole range come out as columns of characters, at the speed of memory copies.
 """
 
 from collections.abc import Iterator
-from functools import lru_cache
 
 # All of printable ASCII but `<>&"\`, which JSON escapes: the kubelet writes IDs to a JSON file.
 ALPHABET = (
@@ -24,9 +23,6 @@ _DIGITS = {chr(symbol): digit for digit, symbol in enumerate(ALPHABET)}
 
 Numbers = tuple[range, ...]
 """Numbers as runs: a quarter of a million of them are usually one run for each card."""
-
-_SHORT = 512
-"""Below so many numbers, computing each character is cheaper than cutting it out of a cycle."""
 
 Columns = tuple[bytes, ...]
 """The characters of many IDs of one width: first all first characters, then all second, …"""
@@ -109,16 +105,13 @@ class UnitIds:
 
 
 def _column(symbols: bytes, power: int, run: range) -> bytes:
-    step = BASE**power
-    if len(run) < _SHORT:
-        return bytes([symbols[number // step % len(symbols)] for number in run])
-    cycle = _cycle(symbols, step)
-    skipped = run.start // len(cycle) * len(cycle)
-    cycles = -(-(run.stop - skipped) // len(cycle))
-    return (cycle * cycles)[run.start - skipped : run.stop - skipped]
-
-
-@lru_cache(maxsize=16)
-def _cycle(symbols: bytes, run: int) -> bytes:
-    """Return each symbol `run` times over: what one place shows while the number counts up."""
-    return b"".join(symbols[i : i + 1] * run for i in range(len(symbols)))
+    """Return what one place shows while the number counts up: each symbol `step` times over."""
+    step, many = BASE**power, len(symbols)
+    if step == 1:
+        skipped = run.start // many * many
+        cycles = symbols * -(-(run.stop - skipped) // many)
+        return cycles[run.start - skipped : run.stop - skipped]
+    first = run.start // step
+    turns = [turn % many for turn in range(first, -(-run.stop // step))]
+    shown = b"".join([symbols[turn : turn + 1] * step for turn in turns])
+    return shown[run.start - first * step :][: len(run)]
