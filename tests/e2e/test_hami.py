@@ -14,7 +14,7 @@ import pytest
 
 from hami_mock.hami import register, scores
 from hami_mock.hami.assignment import BIND_PHASE, AssignedDevice
-from hami_mock.hami.kinds import HAMI_LOCK, Encoding, Lock
+from hami_mock.hami.kinds import HAMI_LOCK, JSON, Lock
 from hami_mock.vendors.hami_vendor import HamiVendor
 from tests.makers import BY_WORD
 
@@ -69,7 +69,7 @@ def cards_of(mock: Mock, vendor: HamiVendor = NVIDIA) -> dict[str, register.Regi
     """The cards that the node's annotation has."""
     found = annotations_of(mock.cluster.get("node", mock.cluster.node_name))
     text = found.get(vendor.node.register)
-    return {card.id: card for card in register.decode(text)} if text else {}
+    return {card.id: card for card in register.decode(text, vendor.node.encoding)} if text else {}
 
 
 def wait_for_cards(mock: Mock, healthy: list[bool]) -> dict[str, register.RegisteredDevice]:
@@ -309,7 +309,7 @@ def test_a_companion_follows_what_a_real_plugin_says(mock: Mock) -> None:
 
     def cards(count: int) -> str:
         return register.encode(
-            Encoding.JSON,
+            JSON,
             [
                 register.RegisteredDevice(f"GPU-real-{i}", 10, 4000, 100, "NVIDIA-A100", index=i)
                 for i in range(count)

@@ -17,10 +17,10 @@ from hami_mock.control.protocol import error_line, read_answer, read_request
 from hami_mock.errors import HamiMockError, StartError, UsageError
 from hami_mock.faults import scenario_reader
 from hami_mock.hami import go_values, register, scores
-from hami_mock.hami.assignment import Assignment, ascend_templates
+from hami_mock.hami.assignment import Assignment
 from hami_mock.hami.errors import Malformed
 from hami_mock.hami.handshake import Handshake
-from hami_mock.hami.kinds import Encoding
+from hami_mock.hami.kinds import JSON
 from hami_mock.hami.lock import NodeLock
 from hami_mock.kit import durations, moments, strict_yaml, values
 from hami_mock.kubelet import limits, unit_ids, wire
@@ -32,11 +32,11 @@ from hami_mock.sources import unit_record
 from hami_mock.sources.annotated.derive import derive, relevant
 from hami_mock.sources.annotated.node_object import quantity
 from hami_mock.sources.configured import configured_node
-from hami_mock.vendors import nvidia_mig
-from hami_mock.vendors.handout import Container
+from hami_mock.vendors import Vendor, nvidia_mig
+from hami_mock.vendors.handout import Container, hand_out
 from tests.fuzz import seeds
 from tests.fuzz.target import Broken, Target
-from tests.makers import BY_WORD
+from tests.makers import BY_WORD, ENFLAME, METAX
 
 NOW = datetime(2026, 11, 15, 23, 30, tzinfo=UTC)
 _NO_ERROR: tuple[type[Exception], ...] = ()
@@ -120,10 +120,16 @@ def _device_config(text: str) -> None:
         config.of(vendor.vendor)
 
 
-def _register(text: str) -> None:
-    for device in register.decode(text, node_name="n1"):
-        with suppress(Malformed):
-            register.encode(Encoding.JSON, [device])
+def _register(vendor: Vendor) -> Callable[[bytes], object]:
+    """Read the cards of a vendor's annotation, as a companion does; it has its own encoding."""
+
+    def read(text: str) -> None:
+        found = register.decode(text, vendor.hami.node.encoding, "n1", or_another=True)
+        for device in found:
+            with suppress(Malformed):
+                register.encode(JSON, [device])
+
+    return _of_text(read)
 
 
 def _assignment(text: str) -> None:
@@ -150,6 +156,13 @@ def _mig(text: str) -> None:
     devices = Assignment.parse("GPU-1,NVIDIA,1,1:;").containers[0]
     own = {nvidia_mig.ANNOTATION: text}
     nvidia_mig.hand_out(Container(BY_WORD["NVIDIA"], own, 0, devices, ("GPU-1",), "x"))
+
+
+def _templates(text: str) -> None:
+    """Let a container have the template that the annotation names."""
+    devices = Assignment.parse("0E3A8B1C,Ascend910B3,1,1:;").containers[0]
+    own = {"huawei.com/Ascend910B3": text}
+    hand_out(Container(BY_WORD["Ascend910B3"], own, 0, devices, ("0",), "x"))
 
 
 def _json(text: str) -> None:
@@ -293,12 +306,10 @@ TARGETS = (
     Target("moments", _of_text(_moment), (ValueError,), _encoded(*seeds.MOMENTS)),
     Target("versions", _of_text(limits.parse_version), (ValueError,), _encoded("v1.36.4", "1.35")),
     Target("quantities", _of_text(quantity), _NO_ERROR, _encoded("20", "1k", "4Gi", "1e3", "0.5m")),
-    Target("register", _of_text(_register), (Malformed,), _encoded(*seeds.REGISTERS), _KEYS),
-    Target("drs", _of_text(_register), (Malformed,), _encoded(*seeds.DRS), _KEYS),
+    Target("register", _register(METAX), (Malformed,), _encoded(*seeds.REGISTERS), _KEYS),
+    Target("drs", _register(ENFLAME), (Malformed,), _encoded(*seeds.DRS), _KEYS),
     Target("assignment", _of_text(_assignment), (Malformed,), _encoded(*seeds.ASSIGNMENTS)),
-    Target(
-        "templates", _of_text(ascend_templates), (Malformed,), _encoded(*seeds.TEMPLATES), _KEYS
-    ),
+    Target("templates", _of_text(_templates), (Malformed,), _encoded(*seeds.TEMPLATES), _KEYS),
     Target("handshake", _of_text(_handshake), _NO_ERROR, _encoded(*seeds.HANDSHAKES)),
     Target("lock", _of_text(_lock), (Malformed,), _encoded(*seeds.LOCKS)),
     Target("scores", _of_text(scores.decode), (Malformed,), _encoded(*seeds.SCORES), _KEYS),

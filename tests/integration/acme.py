@@ -6,7 +6,7 @@ A program of its own, for whatever is made of the vendors is made when it is imp
 import sys
 
 from hami_mock import vendors
-from hami_mock.hami.kinds import HAMI_LOCK, Encoding
+from hami_mock.hami.kinds import HAMI_LOCK, JSON
 from hami_mock.vendors import catalog
 from hami_mock.vendors.catalog import Model
 from hami_mock.vendors.scheduling import (
@@ -33,7 +33,7 @@ ACME = Vendor(
         core_offer("acme", "acme.example/cores", "R"),
     ),
     hami=Scheduling(
-        node=NodeAnnotations("hami.io/node-acme-register", Encoding.JSON),
+        node=NodeAnnotations("hami.io/node-acme-register", JSON),
         pods=pod_annotations("acme"),
         lock=HAMI_LOCK,
     ),

@@ -14,7 +14,7 @@ from hami_mock.agent import Agent
 from hami_mock.cluster import kubernetes as kubernetes_module
 from hami_mock.cluster.kubernetes import Kubernetes
 from hami_mock.hami import handshake
-from hami_mock.hami.kinds import Encoding
+from hami_mock.hami.kinds import COLON
 from hami_mock.hami.register import decode
 from hami_mock.kit.concurrency import Backoff
 from hami_mock.node.fault import Fault
@@ -92,7 +92,7 @@ def test_the_cards_are_written_once_and_removed_at_the_end(tmp_path: Path) -> No
         async with registering(server, state) as kubernetes:
             await server.wait_until(lambda: REGISTER in shown(server))
             assert health(server) == health(server, ILUVATAR_REGISTER) == [True, True]
-            assert decode(shown(server)[ILUVATAR_REGISTER], Encoding.COLON)
+            assert decode(shown(server)[ILUVATAR_REGISTER], COLON)
             assert len(json.loads(shown(server)[SCORE])) == 2
             assert REPORT.fullmatch(shown(server)[ILUVATAR_HANDSHAKE])
             # The scheduler's requests are no reason to write: the next report has its time.

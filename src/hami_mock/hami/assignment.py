@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import Self
 
 from hami_mock.hami.errors import Malformed
-from hami_mock.hami.go_values import INT32, MOST, Fields, bounded, json_list, refusal, whole
+from hami_mock.hami.go_values import INT32, MOST, bounded, refusal, whole
 
 ASSIGNED_NODE = "hami.io/vgpu-node"
 ASSIGNED_TIME = "hami.io/vgpu-time"
@@ -82,15 +82,6 @@ def awaits_devices(annotations: Mapping[str, str], node_name: str) -> bool:
         and annotations.get(BIND_PHASE) in (BindPhase.ALLOCATING, BindPhase.SUCCESS)
         and annotations.get(ASSIGNED_NODE) == node_name
     )
-
-
-def ascend_templates(text: str) -> dict[str, str]:
-    """Return the vNPU template of each card in a pod's annotation huawei.com/<word>.
-
-    A card that is given whole, or sliced by HAMi's library, has none. Raises Malformed.
-    """
-    rows = [Fields(row, f"device {i}") for i, row in enumerate(json_list(text))]
-    return {row.get("UUID", str): name for row in rows if (name := row.get("temp", str))}
 
 
 def _read_segment(segment: str, place: str) -> tuple[AssignedDevice, ...]:

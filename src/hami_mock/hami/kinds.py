@@ -3,19 +3,28 @@
 Named tuples, here and in `vendors`: a dataclass takes six times as long to make.
 """
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from hami_mock.hami.register import Codec
 
 
-class Encoding(StrEnum):
-    """How the cards of a register annotation are written."""
+class Encoding(NamedTuple):
+    """How the cards of a register annotation are written.
 
-    JSON = "JSON"
-    COLON = "colon form of 9 fields"
-    SHORT_COLON = "colon form of 7 fields"
-    METAX = "Metax's JSON"
-    DRS = "Enflame's JSON"
+    `codec` loads what reads and writes a vendor's own; None: `register` knows how.
+    """
+
+    name: str
+    codec: "Callable[[], Codec] | None" = None
+
+
+JSON = Encoding("JSON")
+COLON = Encoding("colon form of 9 fields")
+SHORT_COLON = Encoding("colon form of 7 fields")
 
 
 class ReportStyle(StrEnum):
@@ -36,9 +45,6 @@ class Lock(NamedTuple):
 
 
 HAMI_LOCK = Lock("hami.io/mutex.lock", timedelta(minutes=5))
-
-DRS_DEVICE_ID = "{node}-enflame-drs-{index}"
-"""What the scheduler calls a card of Enflame's, whose annotation has no IDs."""
 
 HAMI_CORE = "hami-core"
 """The mode of a card that is sliced by HAMi's library; the colon form's if it doesn't say."""

@@ -1,25 +1,21 @@
 """The register annotation: the cards that a node has for HAMi.
 
-Five encodings are in use. Since 2.8 NVIDIA's is JSON, as most vendors' is; Hygon and Iluvatar stay
-with the colon form, of nine fields since 2.5 and seven before. Metax has JSON of its own, and
-Enflame another (`drs`).
+Most vendors' is JSON; some stay with the colon form, of nine fields since 2.5 and seven before.
+A vendor with an encoding of its own has a codec for it.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from hami_mock.hami import go_values as go
 from hami_mock.hami.errors import Malformed
-from hami_mock.hami.kinds import HAMI_CORE, Encoding
+from hami_mock.hami.kinds import COLON, HAMI_CORE, JSON, SHORT_COLON, Encoding
 from hami_mock.hami.mig import PROFILE, TEMPLATE, MigGeometry, MigProfile
 from hami_mock.kit.text import cut
 
-METAX_TYPE = "Metax-SGPU"
-"""What the scheduler calls every card of Metax's annotation, whatever its model."""
-
-_COLONS = frozenset({Encoding.COLON, Encoding.SHORT_COLON})
+_COLONS = frozenset({COLON, SHORT_COLON})
 
 
 @dataclass(frozen=True)
@@ -28,7 +24,7 @@ class RegisteredDevice:
 
     `count` is how many containers may share it; `memory` in MiB and `cores` (100: all of them) are
     after scaling. Not every encoding has every field: the colon forms know no MIG and no `custom`,
-    the short one neither `index` nor `mode`, and Metax's gives index and type by itself.
+    and the short one neither `index` nor `mode`.
     """
 
     id: str
@@ -63,20 +59,13 @@ _JSON = go.Struct(
     ),
 )
 
-_METAX = go.Struct(
-    dict[str, Any],
-    (
-        ("id", "uuid", str),
-        ("Model", "model", str),
-        ("count", "totalDevCount", go.INT32),
-        ("cores", "totalCompute", go.INT32),
-        ("memory", "totalVRam", go.INT32),
-        ("numa", "numa", go.INT32),
-        ("healthy", "healthy", bool),
-        ("QosPolicy", "qosPolicy", str),
-        ("LinkZone", "linkZone", go.INT32),
-    ),
-)
+
+class Codec(Protocol):
+    """An encoding of a vendor's own; a module with these functions is one."""
+
+    def encode(self, devices: tuple[RegisteredDevice, ...], /) -> str: ...
+    def decode(self, text: str, node_name: str, /) -> Iterable[RegisteredDevice]: ...
+    def recognises(self, text: str, /) -> bool: ...
 
 
 def encode(encoding: Encoding, devices: Iterable[RegisteredDevice]) -> str:
@@ -86,80 +75,70 @@ def encode(encoding: Encoding, devices: Iterable[RegisteredDevice]) -> str:
         # Scaling can make numbers that HAMi's 32 bits don't hold; a go.refusal there is a silent 0.
         for name in ("count", "memory", "cores"):
             go.whole(str(getattr(device, name)), f"{_place(position, device.id)}: {name}", go.INT32)
-    if encoding is Encoding.DRS:
-        from hami_mock.hami import drs
-
-        return drs.encode(devices)
+    if encoding.codec:
+        return encoding.codec().encode(devices)
     if encoding in _COLONS:
-        short = encoding is Encoding.SHORT_COLON
+        short = encoding == SHORT_COLON
         return "".join(_write_colon(device, i, short=short) for i, device in enumerate(devices))
-    struct = _METAX if encoding is Encoding.METAX else _JSON
+    return write_rows(_JSON, devices)
+
+
+def decode(
+    text: str, encoding: Encoding | None = None, node_name: str = "", *, or_another: bool = False
+) -> tuple[RegisteredDevice, ...]:
+    """Return the cards of an annotation's value.
+
+    With `or_another` the value may also be in another encoding than that, as an old plugin's is.
+    The node's name is in the IDs of cards that the annotation has none for.
+    Raises Malformed for what HAMi's scheduler refuses, and that is also a value without cards.
+    """
+    found = recognise(go.bounded(text), encoding)
+    if encoding and not or_another and found != encoding and not {found, encoding} <= _COLONS:
+        raise Malformed(f"the value is in {found.name}, but HAMi reads {encoding.name} here")
+    if found.codec:
+        devices = tuple(found.codec().decode(text, node_name))
+    else:
+        devices = tuple(_read_colons(text) if found in _COLONS else _read_json(text))
+    if not devices:
+        raise Malformed("the value has no devices; without any there should be no annotation")
+    return devices
+
+
+def recognise(text: str, expected: Encoding | None = None) -> Encoding:
+    """Return the encoding of a text; a vendor's own is only known where it is expected."""
+    if expected and expected.codec and expected.codec().recognises(text):
+        return expected
+    if text.lstrip().startswith(("[", "{", "null")):
+        return JSON
+    first = text.split(":", 1)[0]
+    return SHORT_COLON if first.count(",") == 6 else COLON
+
+
+def read_rows(text: str, id_key: str) -> Iterator[tuple[str, object]]:
+    """Yield what to call each element of a list in JSON in an error, and the element."""
+    for position, value in enumerate(go.json_list(text)):
+        if value is None:
+            # The scheduler breaks off there.
+            raise go.refusal(_place(position), value, "an object")
+        device_id = go.Fields(value, _place(position)).get(id_key, str)
+        yield _place(position, device_id), value
+
+
+def write_rows(struct: go.Struct[Any], devices: Iterable[RegisteredDevice]) -> str:
     rows = (struct.write({**device.custom, **vars(device)}) for device in devices)
     # HAMi leaves out what is empty, 0 or false, and so must everybody: false is an absent key.
     filled = [{key: value for key, value in row.items() if value} for row in rows]
     return json.dumps(filled, ensure_ascii=False, separators=(",", ":"))
 
 
-def decode(
-    text: str, encoding: Encoding | None = None, node_name: str = ""
-) -> tuple[RegisteredDevice, ...]:
-    """Return the cards of an annotation's value, of whatever encoding if none is said.
-
-    The node's name is in the IDs of cards that the annotation has none for.
-    Raises Malformed for what HAMi's scheduler refuses, and that is also a value without cards.
-    """
-    found = recognise(go.bounded(text))
-    if encoding and found is not encoding and not {found, encoding} <= _COLONS:
-        raise Malformed(f"the value is in {found}, but HAMi reads {encoding} here")
-    if found in _COLONS:
-        devices = _read_colons(text)
-    elif found is Encoding.DRS:
-        from hami_mock.hami import drs
-
-        devices = drs.decode(text, node_name)
-    else:
-        rows = enumerate(go.json_list(text))
-        devices = tuple(_read_row(row, i, is_metax=found is Encoding.METAX) for i, row in rows)
-    if not devices:
-        raise Malformed("the value has no devices; without any there should be no annotation")
-    return devices
+def _read_json(text: str) -> Iterator[RegisteredDevice]:
+    for place, value in read_rows(text, "id"):
+        # The scheduler refuses another type, but sets it itself.
+        go.Fields(value, place).get("devicevendor", str)
+        yield _JSON.read(value, place)
 
 
-def recognise(text: str) -> Encoding:
-    start = text.lstrip()
-    if start.startswith("{") and '"profiles"' in start:
-        return Encoding.DRS
-    if start.startswith(("[", "{", "null")):
-        return Encoding.METAX if _has_uuids(text) else Encoding.JSON
-    first = text.split(":", 1)[0]
-    return Encoding.SHORT_COLON if first.count(",") == 6 else Encoding.COLON
-
-
-def _has_uuids(text: str) -> bool:
-    """Tell whether the first element has Metax's name for the ID, and not HAMi's."""
-    try:
-        first, *_ = go.json_list(text) or [None]
-        fields = go.Fields(first, "").values
-    except Malformed:
-        return False
-    return "uuid" in fields and "id" not in fields
-
-
-def _read_row(value: object, position: int, *, is_metax: bool) -> RegisteredDevice:
-    if value is None:
-        raise go.refusal(_place(position), value, "an object")  # the scheduler breaks off there
-    fields = go.Fields(value, _place(position))
-    place = _place(position, fields.get("uuid" if is_metax else "id", str))
-    if is_metax:
-        known = _METAX.read(value, place)
-        custom = {name: known.pop(name) for name in ("QosPolicy", "Model", "LinkZone")}
-        return RegisteredDevice(**known, type=METAX_TYPE, index=position, custom=custom)
-    # The scheduler refuses another type, but sets it itself.
-    go.Fields(value, place).get("devicevendor", str)
-    return _JSON.read(value, place)
-
-
-def _read_colons(text: str) -> tuple[RegisteredDevice, ...]:
+def _read_colons(text: str) -> Iterable[RegisteredDevice]:
     if ":" not in text:
         raise go.refusal(
             "the value", text, "JSON, or fields separated by commas with a colon after each card"
@@ -167,7 +146,7 @@ def _read_colons(text: str) -> tuple[RegisteredDevice, ...]:
     records = [record for record in text.split(":") if record]
     if len(records) > go.MOST:
         raise Malformed(f"the value has {len(records)} devices; a node has at most {go.MOST}")
-    return tuple(_read_colon(record, position) for position, record in enumerate(records))
+    return (_read_colon(record, position) for position, record in enumerate(records))
 
 
 def _read_colon(record: str, position: int) -> RegisteredDevice:

@@ -1,4 +1,4 @@
-"""hami.io/node-nvidia-score: how well each two cards of a node are connected.
+"""How well each two cards of a node are connected, as HAMi's plugin scores them.
 
 HAMi adds up a number for the way over PCIe and one for NVLink:
 

@@ -1,6 +1,6 @@
 """AMD."""
 
-from hami_mock.hami.kinds import HAMI_LOCK, Encoding
+from hami_mock.hami.kinds import HAMI_LOCK, JSON
 from hami_mock.vendors.scheduling import ConfigSection, NodeAnnotations, Scheduling, pod_annotations
 from hami_mock.vendors.vendor import Vendor, core_offer, memory_offer, slot_offer
 
@@ -18,7 +18,7 @@ AMD = Vendor(
         core_offer("amd", "amd.com/gpucores", "P"),
     ),
     hami=Scheduling(
-        node=NodeAnnotations("hami.io/node-amd-register", Encoding.JSON),
+        node=NodeAnnotations("hami.io/node-amd-register", JSON),
         pods=pod_annotations("amd"),
         lock=HAMI_LOCK,
         has_model_as_type=True,

@@ -41,17 +41,23 @@ def _soft_slicing(_cards: "Sequence[CardFacts]", mode: str) -> Mapping[str, str]
 
 def _hand_out(container: "Container") -> "Given":
     """A chip is cut by a template, unless the pod wants HAMi's library to slice it."""
-    from hami_mock.hami.assignment import ascend_templates
     from hami_mock.vendors.handout import Given, environment
 
     if container.annotations.get(_POD_MODE) == HAMI_CORE:
         quota = (("NPU_MEM_QUOTA", "{memory}"), ("NPU_PRIORITY", "{cores}"))
         return Given(environment(container, quota))
-    text = container.annotations.get(f"huawei.com/{container.hami.word}") or "[]"
-    templates = ascend_templates(text)
+    templates = _templates(container.annotations.get(f"huawei.com/{container.hami.word}") or "[]")
     found = next(filter(None, (templates.get(device.id) for device in container.devices)), "")
     specs = (("ASCEND_VNPU_SPECS", "{template}"),)
     return Given(environment(container, specs, template=found))
+
+
+def _templates(text: str) -> dict[str, str]:
+    """Return the vNPU template of each card; one that is given whole has none. Raises Malformed."""
+    from hami_mock.hami.go_values import Fields, json_list
+
+    rows = [Fields(row, f"device {i}") for i, row in enumerate(json_list(text))]
+    return {row.get("UUID", str): name for row in rows if (name := row.get("temp", str))}
 
 
 def _chips(root: "Section") -> "list[Section]":

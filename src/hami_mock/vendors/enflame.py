@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from hami_mock.hami.kinds import DRS_DEVICE_ID, Encoding
+from hami_mock.hami.kinds import Encoding
 from hami_mock.vendors.scheduling import (
     ConfigSection,
     NodeAnnotations,
@@ -14,7 +14,23 @@ from hami_mock.vendors.scheduling import (
 from hami_mock.vendors.vendor import Identity, Vendor, core_offer, memory_offer, slot_offer
 
 if TYPE_CHECKING:
+    from hami_mock.hami.register import Codec
     from hami_mock.vendors.handout import Claim, Container, Given
+
+WORD = "Enflame"
+"""What the scheduler calls a card of any model, if it has slices."""
+
+DEVICE_ID = "{node}-enflame-drs-{index}"
+"""What the scheduler calls one of these, for its annotation has no IDs."""
+
+
+def _codec() -> "Codec":
+    from hami_mock.vendors import enflame_register
+
+    return enflame_register
+
+
+ENCODING = Encoding("Enflame's JSON", _codec)
 
 
 def _next_claim(annotations: Mapping[str, str], size: int) -> "Claim | None":
@@ -34,7 +50,7 @@ ENFLAME = Vendor(
     title="Enflame",
     model="S60",
     uuid_format="{uuid}",
-    words=("Enflame",),
+    words=(WORD,),
     visible_devices=("ENFLAME_VISIBLE_DEVICES",),
     identity=Identity.INDEX,
     offers=(
@@ -44,9 +60,9 @@ ENFLAME = Vendor(
         core_offer("enflame", "enflame.com/gcu-core", "J", key="resourceNameGCUCore"),
     ),
     hami=Scheduling(
-        node=NodeAnnotations("enflame.com/gcu-drs-capacity", Encoding.DRS),
+        node=NodeAnnotations("enflame.com/gcu-drs-capacity", ENCODING),
         pods=PodAnnotations("hami.io/enflame-vgpu-devices-allocated"),
-        device_id=DRS_DEVICE_ID,
+        device_id=DEVICE_ID,
         asks_slices=True,
         sets_bind_phase=False,
         next_claim=_next_claim,

@@ -1,6 +1,6 @@
 """Hygon. Its plugin mounts files instead of setting variables."""
 
-from hami_mock.hami.kinds import HAMI_LOCK, Encoding, ReportStyle
+from hami_mock.hami.kinds import COLON, HAMI_LOCK, ReportStyle
 from hami_mock.vendors.scheduling import ConfigSection, Scheduling, pod_annotations, reporting_node
 from hami_mock.vendors.vendor import Vendor, core_offer, memory_offer, slot_offer
 
@@ -17,7 +17,7 @@ HYGON = Vendor(
         core_offer("hygon", "hygon.com/dcucores", "F"),
     ),
     hami=Scheduling(
-        node=reporting_node("dcu-register", "dcu", Encoding.COLON, ReportStyle.GO),
+        node=reporting_node("dcu-register", "dcu", COLON, ReportStyle.GO),
         pods=pod_annotations("dcu"),
         lock=HAMI_LOCK,
         has_model_as_type=True,

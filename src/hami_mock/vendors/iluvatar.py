@@ -1,6 +1,6 @@
 """Iluvatar."""
 
-from hami_mock.hami.kinds import HAMI_LOCK, Encoding
+from hami_mock.hami.kinds import COLON, HAMI_LOCK
 from hami_mock.kubelet.unit_ids import LEAD
 from hami_mock.vendors.scheduling import ConfigSection, Scheduling, pod_annotations, reporting_node
 from hami_mock.vendors.vendor import CountRule, Offer, Role, Vendor
@@ -35,7 +35,7 @@ ILUVATAR = Vendor(
     ),
     counted=CountRule(Role.CORES, Role.SLOTS, 10, 1),
     hami=Scheduling(
-        node=reporting_node("{word}-register", "{word}", Encoding.COLON),
+        node=reporting_node("{word}-register", "{word}", COLON),
         pods=pod_annotations("{word}"),
         lock=HAMI_LOCK,
         switch="--enable-iluvatar",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from hami_mock.hami.kinds import HAMI_CORE, HAMI_LOCK, MIG, Encoding
+from hami_mock.hami.kinds import HAMI_CORE, HAMI_LOCK, JSON, MIG
 from hami_mock.vendors.scheduling import ConfigSection, NodeAnnotations, Scheduling, pod_annotations
 from hami_mock.vendors.vendor import Offer, Role, Vendor
 
@@ -78,9 +78,7 @@ NVIDIA = Vendor(
     ),
     hami=Scheduling(
         # The plugin left the handshake alone from 2.8 on.
-        node=NodeAnnotations(
-            "hami.io/node-nvidia-register", Encoding.JSON, "hami.io/node-handshake"
-        ),
+        node=NodeAnnotations("hami.io/node-nvidia-register", JSON, "hami.io/node-handshake"),
         pods=pod_annotations("vgpu"),
         lock=HAMI_LOCK,
         has_model_as_type=True,

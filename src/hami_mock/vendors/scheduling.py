@@ -6,7 +6,7 @@ Every agent loads this, so it is light: what takes long to load is only named he
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from hami_mock.hami.kinds import Encoding, Lock, ReportStyle
+from hami_mock.hami.kinds import JSON, Encoding, Lock, ReportStyle
 
 if TYPE_CHECKING:
     from hami_mock.hami.config_section import Section
@@ -53,7 +53,7 @@ class PodAnnotations(NamedTuple):
 def reporting_node(
     register: str,
     handshake: str,
-    encoding: Encoding = Encoding.JSON,
+    encoding: Encoding = JSON,
     report: ReportStyle = ReportStyle.DOTTED,
 ) -> NodeAnnotations:
     """Return those of a plugin that answers the handshake, as most do."""

@@ -2,12 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hami_mock.hami.assignment import (
-    AssignedDevice,
-    Assignment,
-    ascend_templates,
-    awaits_devices,
-)
+from hami_mock.hami.assignment import AssignedDevice, Assignment, awaits_devices
 from hami_mock.hami.errors import Malformed
 
 WORDS = st.text("ABCxyz019-_. []", max_size=8)
@@ -109,10 +104,3 @@ def test_a_pod_waits_for_the_node_it_was_bound_to(
 ) -> None:
     annotations = {name: value for name, value in (BOUND | change).items() if value is not None}
     assert awaits_devices(annotations, "gpu-1") is expected
-
-
-def test_templates_of_ascend() -> None:
-    text = '[{"UUID":"a","temp":"vir05_1c_16g","memory":16384},{"UUID":"b","memory":65536}]'
-    assert ascend_templates(text) == {"a": "vir05_1c_16g"}
-    with pytest.raises(Malformed, match="device 0: temp: 5 must be a string"):
-        ascend_templates('[{"UUID":"a","temp":5}]')

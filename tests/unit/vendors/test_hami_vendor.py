@@ -2,7 +2,7 @@ from collections import Counter
 
 import pytest
 
-from hami_mock.hami.kinds import HAMI_LOCK, Encoding
+from hami_mock.hami.kinds import COLON, HAMI_LOCK, JSON, Encoding
 from tests.makers import BY_WORD
 
 VENDORS = tuple(BY_WORD.values())
@@ -58,21 +58,21 @@ def test_locks_are_of_those_whose_plugins_take_assignments() -> None:
         (
             "NVIDIA",
             "hami.io/node-nvidia-register",
-            Encoding.JSON,
+            JSON,
             "hami.io/node-handshake",
             "hami.io/vgpu-devices-to-allocate",
         ),
         (
             "BI-V150",
             "hami.io/node-BI-V150-register",
-            Encoding.COLON,
+            COLON,
             "hami.io/node-handshake-BI-V150",
             "hami.io/BI-V150-devices-to-allocate",
         ),
         (
             "Ascend910B4-1",
             "hami.io/node-register-Ascend910B4-1",
-            Encoding.JSON,
+            JSON,
             "hami.io/node-handshake-Ascend910B4-1",
             "hami.io/Ascend910B4-1-devices-to-allocate",
         ),

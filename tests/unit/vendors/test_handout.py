@@ -1,6 +1,7 @@
 import pytest
 
 from hami_mock.hami.assignment import AssignedDevice
+from hami_mock.hami.errors import Malformed
 from hami_mock.vendors.handout import Container, hand_out, has_claims, next_claim, variables
 from tests.makers import BY_WORD
 
@@ -54,16 +55,26 @@ def test_oversubscription_is_said() -> None:
             {"ASCEND_VISIBLE_DEVICES": "1", "ASCEND_VNPU_SPECS": "vir02"},
         ),
         (
+            {"huawei.com/Ascend910B3": '[{"UUID":"GPU-1","memory":65536}]'},
+            {"ASCEND_VISIBLE_DEVICES": "1"},
+        ),
+        (
             {"huawei.com/vnpu-mode": "hami-core"},
             {"ASCEND_VISIBLE_DEVICES": "1", "NPU_MEM_QUOTA": "3000", "NPU_PRIORITY": "30"},
         ),
     ],
-    ids=["whole", "template", "HAMi's library"],
+    ids=["unsaid", "template", "whole", "HAMi's library"],
 )
 def test_ascend_says_the_template_or_the_quota(
     annotations: dict[str, str], expected: dict[str, str]
 ) -> None:
     assert given("Ascend910B3", annotations=annotations) == expected
+
+
+def test_a_template_of_ascend_that_is_no_text_is_refused() -> None:
+    text = '[{"UUID":"GPU-1","temp":5}]'
+    with pytest.raises(Malformed, match="device 0: temp: 5 must be a string"):
+        given("Ascend910B3", annotations={"huawei.com/Ascend910B3": text})
 
 
 @pytest.mark.parametrize("word", ["DCU", "XPU", "Vastai", "Metax-SGPU"])

@@ -105,8 +105,9 @@ class AnnotatedVendor:
 
     def _devices(self, hami: HamiVendor, found: Found) -> _Devices:
         try:
-            # Of whatever encoding: an old plugin's too.
-            devices = decode(self.node.annotations[hami.node.register], node_name=self.node.name)
+            text, encoding = self.node.annotations[hami.node.register], hami.node.encoding
+            # An old plugin's may be in another encoding.
+            devices = decode(text, encoding, self.node.name, or_another=True)
             _check(devices)
         except Malformed as error:
             found.reasons.append(f"{hami.node.register}: {error}")

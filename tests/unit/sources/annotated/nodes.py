@@ -14,6 +14,7 @@ NVIDIA = "hami.io/node-nvidia-register"
 DCU = "hami.io/node-dcu-register"
 ILUVATAR = "hami.io/node-MR-V100-register"
 ASCEND = "hami.io/node-register-Ascend910B3"
+ENFLAME = "enflame.com/gcu-drs-capacity"
 METAX = "metax-tech.com/node-gpu-devices"
 XPU = "hami.io/node-register-xpu"
 AMD = "hami.io/node-amd-register"
@@ -86,6 +87,11 @@ SAMPLES = {
         '"totalCompute":100,"totalVRam":65536,"availableVRam":1024,"numa":1,"healthy":true,'
         '"qosPolicy":"best-effort","linkZone":1}]',
         {"metax-tech.com/vmemory": 64, "metax-tech.com/vcore": 100},
+    ),
+    "Enflame": (
+        ENFLAME,
+        '{"devices":[{"index":"0","minor":"0","capacity":6}],"profiles":{"6g.48gb":"0"}}',
+        {"enflame.com/gcu-memory": 48, "enflame.com/gcu-core": 100},
     ),
     "Kunlunxin": (
         XPU,

@@ -3,8 +3,8 @@ import json
 import pytest
 
 from hami_mock.hami.errors import Malformed
-from hami_mock.hami.kinds import Encoding
 from hami_mock.hami.register import RegisteredDevice, decode, encode
+from hami_mock.vendors.enflame import ENCODING
 
 
 def cards(
@@ -17,7 +17,7 @@ def cards(
 
 
 def test_cards_are_slices_and_profiles() -> None:
-    assert json.loads(encode(Encoding.DRS, cards(2))) == {
+    assert json.loads(encode(ENCODING, cards(2))) == {
         "devices": [
             {"index": "0", "minor": "0", "capacity": 6},
             {"index": "1", "minor": "1", "capacity": 6},
@@ -27,7 +27,7 @@ def test_cards_are_slices_and_profiles() -> None:
 
 
 def test_the_scheduler_sees_the_cards_under_names_that_it_makes() -> None:
-    found = decode(encode(Encoding.DRS, cards(2)), Encoding.DRS, "n1")
+    found = decode(encode(ENCODING, cards(2)), ENCODING, "n1")
     assert [(card.id, card.index, card.count) for card in found] == [
         ("n1-enflame-drs-0", 0, 6),
         ("n1-enflame-drs-1", 1, 6),
@@ -37,13 +37,13 @@ def test_the_scheduler_sees_the_cards_under_names_that_it_makes() -> None:
 
 def test_cards_that_are_not_healthy_are_left_out() -> None:
     ill, *well = cards(1, healthy=False) + cards(2)[1:]
-    assert [card.index for card in decode(encode(Encoding.DRS, [ill, *well]))] == [1]
+    assert [card.index for card in decode(encode(ENCODING, [ill, *well]), ENCODING)] == [1]
     with pytest.raises(Malformed, match="no devices"):
-        decode(encode(Encoding.DRS, [ill]))
+        decode(encode(ENCODING, [ill]), ENCODING)
 
 
 def test_a_profile_without_memory_is_left_out() -> None:
-    assert json.loads(encode(Encoding.DRS, cards(1, slices=4, memory=2048)))["profiles"] == {
+    assert json.loads(encode(ENCODING, cards(1, slices=4, memory=2048)))["profiles"] == {
         "2g.1gb": "0",
         "4g.2gb": "1",
     }
@@ -54,7 +54,7 @@ def test_the_plugins_own_text() -> None:
         '{"devices":[{"index":"0","minor":"0","capacity":6}],'
         '"profiles":{"1g.6gb":"0","3g.20gb":"1","6g.40gb":"2"}}'
     )
-    (card,) = decode(text, Encoding.DRS, "n")
+    (card,) = decode(text, ENCODING, "n")
     assert (card.count, card.memory) == (6, 40960)
 
 
@@ -72,4 +72,4 @@ def test_the_plugins_own_text() -> None:
 )
 def test_what_the_scheduler_refuses_is_malformed(text: str, message: str) -> None:
     with pytest.raises(Malformed, match=message):
-        decode(text, Encoding.DRS)
+        decode(text, ENCODING)

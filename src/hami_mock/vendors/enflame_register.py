@@ -11,10 +11,9 @@ from typing import Any
 
 from hami_mock.hami.errors import Malformed
 from hami_mock.hami.go_values import INT32, Fields, json_value, refusal, whole
-from hami_mock.hami.kinds import DRS_DEVICE_ID
 from hami_mock.hami.register import RegisteredDevice
+from hami_mock.vendors.enflame import DEVICE_ID, WORD
 
-TYPE = "Enflame"
 _INDEX = re.compile(r"[0-9]{1,18}")
 _PROFILE = re.compile(r"(\d{1,9})g\.(\d{1,9})gb", re.ASCII)
 
@@ -52,6 +51,10 @@ def decode(text: str, node_name: str) -> tuple[RegisteredDevice, ...]:
     )
 
 
+def recognises(text: str) -> bool:
+    return text.lstrip().startswith("{") and '"profiles"' in text
+
+
 def _size(name: str) -> tuple[int, int]:
     match = _PROFILE.fullmatch(name.strip().lower())
     return (int(match[1]), int(match[2])) if match else (0, 0)
@@ -66,10 +69,10 @@ def _device(fields: Fields, position: int, node_name: str, memory: int) -> Regis
     if type(capacity) not in (int, float) or not 1 <= capacity < INT32.stop:
         raise refusal(f"{fields.place}: capacity", capacity, "a number above 0")
     return RegisteredDevice(
-        id=DRS_DEVICE_ID.format(node=node_name, index=index),
+        id=DEVICE_ID.format(node=node_name, index=index),
         count=int(capacity),
         memory=memory,
         cores=100,
-        type=TYPE,
+        type=WORD,
         index=index,
     )
