@@ -1,8 +1,10 @@
 """`hami-mock run`: the agent itself."""
 
 import asyncio
+import ctypes
 import gc
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 import anyio
 
@@ -14,6 +16,12 @@ from hami_mock.settings.settings import load
 
 _START_SECONDS = 2.0
 """By then the kubelet has all lists, if it is there; to look meanwhile would hold them up."""
+
+
+_M_MMAP_THRESHOLD = -3
+_LARGE_BYTES = 128 * 1024
+"""What is larger goes back to the kernel as soon as it is free; lists have megabytes. glibc begins
+with this figure and raises it with the first list that it frees: the next ones then leave gaps."""
 
 
 def parser() -> Parser:
@@ -40,6 +48,8 @@ def run(parsed: Parsed) -> None:
 def run_async(function: Callable[..., Awaitable[None]], *arguments: object) -> None:
     """Run, and take an error of ours out of the groups that task groups wrap it in."""
 
+    with suppress(AttributeError):  # musl has no such thing, and needs none
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_BYTES)
     # All that is loaded by now stays: nobody need look through it again and again.
     gc.freeze()
     gc.enable()
