@@ -14,6 +14,8 @@ from hami_mock.node.events import EventLog
 from hami_mock.node.fault import Call, Fault, FaultKind
 from hami_mock.node.fault_kinds import DEGRADED, LOST, UNHEALTHY
 from hami_mock.node.holders import Holders, Holding, Load
+from hami_mock.node.pods import Pod
+from hami_mock.node.readings import Reading
 from hami_mock.node.resources import Resource
 from hami_mock.node.sizing import Node
 from hami_mock.node.xid import APPLICATION_ERRORS, describe
@@ -68,6 +70,12 @@ class NodeState:
         """Who holds which device; its changes are told apart, since no list depends on them."""
         self.loads: dict[tuple[str, Container], Load] = {}
         """What containers make of the cards they hold, by the card's UUID; idle if not in here."""
+        self.readings: dict[str, Reading] = {}
+        """What each card shows now, by its UUID: one for every card while the load runs."""
+        self.load_changes = Broadcast()
+        """Told after `loads` and `readings` have been made anew: about once a second."""
+        self.pods: dict[tuple[str, str], Pod] = {}
+        """By namespace and name; empty where the API server isn't asked."""
         self.changes = Broadcast()
         self._index()
 

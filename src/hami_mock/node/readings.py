@@ -1,0 +1,77 @@
+"""What a card shows of itself at a moment. DCGM's names, HAMi's, the page and `top` all read this.
+
+`sources.load` makes readings, from the work of the containers that hold the card. Pure.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hami_mock.kubelet.holder import Container
+from hami_mock.node.holders import Load
+
+
+class Throttle(StrEnum):
+    """Why clocks are lower than they could be, as DCGM's clock events are called."""
+
+    IDLE = "gpu_idle"
+    POWER_CAP = "power_cap"
+    HARDWARE = "hw_slowdown"
+    SOFTWARE_THERMAL = "sw_thermal"
+    HARDWARE_THERMAL = "hw_thermal"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A card now; used, reserved and free memory add up to all of it.
+
+    - busy, memory_busy: percent of the time that its compute or its memory was in use
+    - memory_used, memory_reserved, memory_free: MiB; reserved is what the driver keeps
+    - power, power_limit: W; energy: mJ since the agent began
+    - temperature, memory_temperature: °C; fan: percent, None where there is none
+    - sm_clock, memory_clock: MHz
+    - tensor, dram: the part of the time, 0 to 1
+    - pcie_sent, pcie_received: bytes a second
+    - nvlink_bytes: sent and received since the agent began
+    - remapped_*: rows of memory; remap_failed: one could not be replaced
+    - last_xid: the newest error, 0 if there was none
+    """
+
+    busy: float
+    memory_busy: float
+    memory_used: int
+    memory_reserved: int
+    memory_free: int
+    power: float
+    power_limit: float
+    energy: int
+    temperature: float
+    memory_temperature: float
+    fan: int | None
+    sm_clock: int
+    memory_clock: int
+    tensor: float = 0.0
+    dram: float = 0.0
+    pcie_sent: float = 0.0
+    pcie_received: float = 0.0
+    nvlink_bytes: int = 0
+    remapped_correctable: int = 0
+    remapped_uncorrectable: int = 0
+    remap_failed: bool = False
+    ecc_errors: int = 0
+    last_xid: int = 0
+    throttles: frozenset[Throttle] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one container makes of one card that it holds.
+
+    `memory_limit` (MiB) and `cores_limit` (percent) are what it asked for; the whole card's if it
+    asked for no part.
+    """
+
+    container: Container
+    load: Load
+    memory_limit: int
+    cores_limit: int
+    slots: int = 1
