@@ -60,7 +60,8 @@ class FakeApiServer:
 
     def __post_init__(self) -> None:
         self._version = 100
-        self._events: list[tuple[int, str, Object]] = []
+        self._events: list[tuple[int, str, str, Object]] = []
+        """The version, the resource, what has happened, and to what."""
         self._changed = anyio.Event()
         self._end_watches = anyio.Event()
         self._abrupt = False
@@ -76,14 +77,15 @@ class FakeApiServer:
         self._version += 1
         metadata["resourceVersion"] = str(self._version)
         self.objects[key] = thing
-        self._tell(kind, thing)
+        self._tell(resource, kind, thing)
         return thing
 
     def remove(self, resource: str, name: str, namespace: str = "") -> None:
         """Delete an object."""
         thing = self.objects.pop((resource, namespace, name))
         self._version += 1
-        self._tell("DELETED", thing)
+        thing["metadata"]["resourceVersion"] = str(self._version)
+        self._tell(resource, "DELETED", thing)
 
     def annotate(
         self, resource: str, name: str, annotations: dict[str, str | None], namespace: str = ""
@@ -117,11 +119,11 @@ class FakeApiServer:
         self.hold_events = False
         self._stir()
 
-    def send_bookmark(self, name: str) -> None:
+    def send_bookmark(self, name: str, resource: str = "nodes") -> None:
         """Send what tells watchers a version and nothing else."""
         self._version += 1
         version = str(self._version)
-        self._tell("BOOKMARK", {"metadata": {"name": name, "resourceVersion": version}})
+        self._tell(resource, "BOOKMARK", {"metadata": {"name": name, "resourceVersion": version}})
 
     # What the agent sees.
 
@@ -145,7 +147,7 @@ class FakeApiServer:
         if verb == "watch":
             response = web.StreamResponse()
             with suppress(ConnectionResetError):  # who watched may have gone
-                await self._watch(request, response)
+                await self._watch(resource, request, response)
             return response
         if verb == "create":
             self.created.append(await request.json())
@@ -156,14 +158,13 @@ class FakeApiServer:
         return await self._single(request, (resource, namespace, name[0]))
 
     def _list(self, resource: str, selector: str) -> web.StreamResponse:
-        key, _, value = selector.partition("=")
-        assert key in ("", "spec.nodeName")
         items = [
             thing
             for (kind, *_), thing in self.objects.items()
-            if kind == resource and (not key or thing["spec"].get("nodeName") == value)
+            if kind == resource and _is_selected(thing, selector)
         ]
-        return web.json_response({"items": items})
+        version = {"resourceVersion": str(self._version)}
+        return web.json_response({"metadata": version, "items": items})
 
     async def _single(self, request: web.Request, key: Key) -> web.StreamResponse:
         if request.method == "PATCH" and self.before_patch:
@@ -191,8 +192,10 @@ class FakeApiServer:
             request.transport.close()
         return web.json_response(thing)
 
-    async def _watch(self, request: web.Request, response: web.StreamResponse) -> None:
-        name = request.query["fieldSelector"].removeprefix("metadata.name=")
+    async def _watch(
+        self, resource: str, request: web.Request, response: web.StreamResponse
+    ) -> None:
+        selector = request.query["fieldSelector"]
         seen = int(request.query["resourceVersion"])
         assert request.query["timeoutSeconds"]
         await response.prepare(request)
@@ -206,8 +209,9 @@ class FakeApiServer:
         ending = self._end_watches
         while not ending.is_set():
             changed = self._changed
-            for version, kind, thing in () if self.hold_events else tuple(self._events):
-                if version > seen and thing["metadata"]["name"] == name:
+            for version, of, kind, thing in () if self.hold_events else tuple(self._events):
+                is_meant = kind == "BOOKMARK" or _is_selected(thing, selector)
+                if version > seen and of == resource and is_meant:
                     seen = version
                     await response.write(_line(kind, thing))
             await first_of(changed.wait, ending.wait)
@@ -216,8 +220,8 @@ class FakeApiServer:
             assert request.transport is not None
             request.transport.close()
 
-    def _tell(self, kind: str, thing: Object) -> None:
-        self._events.append((self._version, kind, deepcopy(thing)))
+    def _tell(self, resource: str, kind: str, thing: Object) -> None:
+        self._events.append((self._version, resource, kind, deepcopy(thing)))
         self._stir()
 
     def _stir(self) -> None:
@@ -248,6 +252,18 @@ async def api_server(folder: Path) -> AsyncIterator[FakeApiServer]:
         finally:
             server.end_watches()
             await runner.cleanup()
+
+
+def _is_selected(thing: Object, selector: str) -> bool:
+    key, _, value = selector.partition("=")
+    match key:
+        case "":
+            return True
+        case "metadata.name":
+            return bool(thing["metadata"]["name"] == value)
+        case "spec.nodeName":
+            return bool(thing.get("spec", {}).get("nodeName") == value)
+    raise AssertionError(selector)
 
 
 def _kubeconfig(url: str) -> str:

@@ -6,16 +6,17 @@ they know, and lose those they don't.
 
 import logging
 import os
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from random import uniform
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import anyio
 
 from hami_mock.cluster import objects
-from hami_mock.cluster.objects import Object, annotations_of
+from hami_mock.cluster.objects import Event, Object, annotations_of
 from hami_mock.cluster.requests import Request, read, receive, sending
 from hami_mock.errors import ClusterError, HamiMockError, StartError
 from hami_mock.kit.concurrency import Backoff
@@ -25,7 +26,7 @@ from hami_mock.kubelet.limits import Version, parse_version
 if TYPE_CHECKING:
     from kubernetes_asyncio.client import ApiClient
 
-__all__ = ["Kubernetes", "Object", "annotations_of", "is_configured", "kubelet_version"]
+__all__ = ["Change", "Kubernetes", "Object", "annotations_of", "is_configured", "kubelet_version"]
 
 WATCH_SECONDS = 50
 """How long the server should keep a watch open, at the most."""
@@ -53,6 +54,18 @@ async def kubelet_version(node_name: str) -> Version | None:
     except (HamiMockError, ValueError, AttributeError) as error:
         _log.warning("can't find out the kubelet's version on node %s: %s", node_name, error)
         return None
+
+
+class Change(NamedTuple):
+    """What a watch yields: all things that there are now, or one that has changed or is gone."""
+
+    things: list[Object]
+    is_all: bool = False
+    is_gone: bool = False
+
+
+_ReadAll = Callable[[], Awaitable[tuple[str, list[Object]]]]
+"""Reads what is to be watched, and the version to watch it from."""
 
 
 class Kubernetes:
@@ -118,11 +131,40 @@ class Kubernetes:
             pass  # whatever the answer, it is made
 
     async def watch_node(self, name: str) -> AsyncGenerator[Object, None]:
-        """Yield a node now and after each change, for ever; close it with `aclosing`.
+        """Yield a node now and after each change, for ever; close it with `aclosing`."""
+
+        async def single() -> tuple[str, list[Object]]:
+            node = await self.node(name)
+            return node["metadata"]["resourceVersion"], [node]
+
+        query = {"fieldSelector": f"metadata.name={name}"}
+        request = Request("watch", "nodes", name, query=query)
+        async with aclosing(self._watch(request, f"node {name}", single)) as changes:
+            async for change in changes:
+                yield change.things[0]
+
+    async def watch_pods(self, node_name: str) -> AsyncGenerator[Change, None]:
+        """Yield the pods that are bound to a node, and each change of one, in the same way."""
+        query = {"fieldSelector": f"spec.nodeName={node_name}"}
+
+        async def listed() -> tuple[str, list[Object]]:
+            request = Request("list", "pods", query=query)
+            async with sending(self._client, request) as response:
+                return objects.listed(request, await read(request, response))
+
+        request = Request("watch", "pods", query=query)
+        async with aclosing(self._watch(request, f"pods of node {node_name}", listed)) as changes:
+            async for change in changes:
+                yield change
+
+    async def _watch(
+        self, request: Request, what: str, read_all: _ReadAll
+    ) -> AsyncGenerator[Change, None]:
+        """Yield what is read now, and each change, for ever.
 
         A watch that the server ends in order goes on where it was. Whatever else ends it (410, when
-        the server has forgotten where we were), the node is read again and watched from there.
-        Changes in between become one.
+        the server has forgotten where we were), all is read again and watched from there. Changes
+        in between become one.
         """
         backoff = Backoff()
         version = yielded = reason = ""
@@ -130,43 +172,45 @@ class Kubernetes:
             since, least = anyio.current_time(), 0.0
             try:
                 if not version:
-                    node = await self.node(name)
-                    version, reason = node["metadata"]["resourceVersion"], ""
+                    version, things = await read_all()
+                    reason = ""
                     if version != yielded:
                         yielded = version
-                        yield node
-                async with aclosing(self._changes(name, version)) as changes:
-                    async for version, changed in changes:
-                        if changed is not None:
+                        yield Change(things, is_all=True)
+                async with aclosing(self._events(request, version)) as events:
+                    async for event in events:
+                        version = event.version
+                        if event.thing is not None:
                             yielded = version
-                            yield changed
+                            yield Change([event.thing], is_gone=event.is_gone)
             except ClusterError as error:
                 version, least = "", error.retry_after
                 if str(error) != reason:
                     # Once per reason, not once per try: an API server may be away for hours.
-                    _log.warning("can't watch node %s: %s", name, error)
+                    _log.warning("can't watch %s: %s", what, error)
                     reason = str(error)
             if anyio.current_time() - since > _STEADY_SECONDS:
                 backoff.reset()
             await anyio.sleep(backoff.next(least))
 
-    async def _changes(
-        self, name: str, version: str
-    ) -> AsyncGenerator[tuple[str, Object | None], None]:
-        """Yield what `objects.event` reads, until the server ends the watch."""
+    async def _events(self, request: Request, version: str) -> AsyncGenerator[Event, None]:
+        """Yield the events since a version, until the server ends the watch."""
         # Not all agents of a cluster at the same moment.
         seconds = round(WATCH_SECONDS * uniform(0.8, 1.0))
         query = {
+            **request.query,
             "watch": "1",
-            "fieldSelector": f"metadata.name={name}",
             "resourceVersion": version,
             "timeoutSeconds": str(seconds),
             "allowWatchBookmarks": "true",
         }
-        request = Request("watch", "nodes", name, query=query)
+        request = replace(request, query=query)
         async with sending(self._client, request, silence=seconds + GRACE_SECONDS) as response:
             async for line in receive(request, response):
-                yield objects.event(request, line)
+                event = objects.event(request, line)
+                if event.is_gone and request.name:
+                    raise request.refusal(404, "it was deleted")
+                yield event
 
     async def _patch(
         self, request: Request, annotations: Mapping[str, str | None], version: str | None

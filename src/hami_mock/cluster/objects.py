@@ -4,7 +4,7 @@ A proxy may answer in the server's stead, and anything may be written by anybody
 """
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 from hami_mock.cluster.requests import Request
 
@@ -15,6 +15,17 @@ mappings, if only empty ones."""
 
 _TEXTS = {"nodes": ("name", "resourceVersion"), "pods": ("name", "resourceVersion", "namespace")}
 """What the metadata must have."""
+
+
+class Event(NamedTuple):
+    """What a watch tells: the version to go on from, and the object that has changed, if one has.
+
+    `is_gone`: it was deleted, or is none of those that were asked for any more.
+    """
+
+    version: str
+    thing: Object | None = None
+    is_gone: bool = False
 
 
 def annotations_of(thing: Object) -> dict[str, str]:
@@ -29,14 +40,24 @@ def single(request: Request, text: bytes) -> Object:
 
 def several(request: Request, text: bytes) -> list[Object]:
     """Read a list of objects. Raises Away."""
-    items = _document(request, text).get("items")
+    return _items(request, _document(request, text))
+
+
+def listed(request: Request, text: bytes) -> tuple[str, list[Object]]:
+    """Read a list of objects, and the version to watch them from. Raises Away."""
+    document = _document(request, text)
+    return _text(request, document, "resourceVersion"), _items(request, document)
+
+
+def _items(request: Request, document: Object) -> list[Object]:
+    items = document.get("items")
     if not isinstance(items, list | None):
         raise request.away("the answer's items are not a list")
     return [_checked(request, item) for item in items or ()]
 
 
-def event(request: Request, text: bytes) -> tuple[str, Object | None]:
-    """Read an event of a watch: the version to go on from, and the object if it has changed.
+def event(request: Request, text: bytes) -> Event:
+    """Read an event of a watch.
 
     Raises ClusterError if the event is one, or none that can be understood.
     """
@@ -45,13 +66,11 @@ def event(request: Request, text: bytes) -> tuple[str, Object | None]:
     if not isinstance(thing, dict):
         raise request.away("an event is without an object")
     match kind:
-        case "ADDED" | "MODIFIED":
+        case "ADDED" | "MODIFIED" | "DELETED":
             thing = _checked(request, thing)
-            return thing["metadata"]["resourceVersion"], thing
+            return Event(thing["metadata"]["resourceVersion"], thing, is_gone=kind == "DELETED")
         case "BOOKMARK":
-            return _text(request, thing, "resourceVersion"), None
-        case "DELETED":
-            raise request.refusal(404, "it was deleted")
+            return Event(_text(request, thing, "resourceVersion"))
         case "ERROR":
             raise request.refusal(thing.get("code"), str(thing.get("message", "")))
         case _:
