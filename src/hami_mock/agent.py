@@ -80,6 +80,7 @@ class Agent:
         self.stop_scenario = self.stage.stop
         self.supervisor = Supervisor()
         self.views: list[View] = []
+        self._running: dict[str, Part] = {}
         self._kubernetes = kubernetes
         self._allocator: Allocator | None = None
         if kubernetes is not None and settings.hami:
@@ -102,7 +103,7 @@ class Agent:
                 self.state, self.plugins, self.configuration, writes,
                 self.failures, self.supervisor.counts,
             )  # fmt: skip
-            yield "http", HttpView(settings.http_listen, agent_routes(shown))
+            yield "http", HttpView(settings.http_listen, agent_routes(shown, self.notices))
         yield "inventory", self.inventory
         yield "device plugins", self._plugins
         yield "socket folder", self.directory
@@ -113,6 +114,10 @@ class Agent:
 
             yield "control", ControlServer(settings.control_socket, self)
         yield "holders", self.holders
+        if kubernetes is not None and settings.reads_pods:
+            from hami_mock.sources.pods import PodReader
+
+            yield "pods", PodReader(self.state, kubernetes.watch_pods)
         yield "source", self.source
         if kubernetes is not None and settings.kubernetes_events:
             from hami_mock.views.node_events import NodeEvents
@@ -135,6 +140,7 @@ class Agent:
                 _log.info("removed a socket left behind by an earlier agent: %s", name)
             async with anyio.create_task_group() as tasks:
                 for name, part in self._parts():
+                    self._running[name] = part
                     await tasks.start(self.supervisor.run, name, part.run)
                     if isinstance(part, View):
                         self.views.append(part)
@@ -153,6 +159,14 @@ class Agent:
         }
         return {**hindered, **self.supervisor.failures}
 
+    def notices(self) -> dict[str, str]:
+        """Return the parts that know less than they could, and why; the agent works without."""
+        return {
+            name: told
+            for name, part in self._running.items()
+            if (told := getattr(part, "notice", ""))
+        }
+
     @property
     def node(self) -> Node:
         return self.state.node
@@ -162,7 +176,7 @@ class Agent:
 
         await self.holders.refresh_if_old()
         return {
-            **status(self.state, self.plugins, self.failures()),
+            **status(self.state, self.plugins, self.failures(), self.notices()),
             "configuration": self.configuration.as_data(),
             "scenario": self.stage.status,
             "views": {view.name: view.status() for view in self.views},

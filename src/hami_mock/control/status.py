@@ -11,11 +11,14 @@ from hami_mock.node.holders import Holding, Load
 from hami_mock.node.state import NodeState
 from hami_mock.views.deviceplugin.lifecycle import Phase, PluginLifecycle
 
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
 
 def status(
     state: NodeState,
     plugins: Sequence[PluginLifecycle],
-    failures: Mapping[str, str] = MappingProxyType({}),
+    failures: Mapping[str, str] = _NOTHING,
+    notices: Mapping[str, str] = _NOTHING,
 ) -> dict[str, Any]:
     """Return node, resources and cards; who holds what only if that is known."""
     holdings = state.holdings()
@@ -24,6 +27,7 @@ def status(
         "version": __version__,
         "ready": not failures and all(plugin.phase is Phase.WATCHED for plugin in plugins),
         "failures": dict(failures),
+        "notices": dict(notices),
         "holders_known": state.holders.all is not None,
         "resources": [_resource(plugin, state) for plugin in plugins],
         "cards": [_card(card, state, holdings.get(card.uuid, ())) for card in state.node.cards],
@@ -75,5 +79,8 @@ def _holding(holding: Holding, card: Card, state: NodeState) -> dict[str, Any]:
         "pod": pod,
         "container": container,
         "devices": holding.devices,
+        "memory": holding.memory,
+        "cores": holding.cores,
+        "slots": holding.slots,
         "load": asdict(state.load(card, who) if who else Load()),
     }

@@ -16,10 +16,18 @@ _MOST_GIVEN = 300_000
 
 @dataclass(frozen=True)
 class Holding:
-    """How many devices of one card a container holds, by resource; None: it has no name yet."""
+    """What a container holds of one card; None: it has no name yet.
+
+    - devices: how many it got for this card, by resource
+    - memory, cores: MiB, and percent of its compute; all of the card if it asked for no part
+    - slots: how many of the card's; 0 if it has only units
+    """
 
     container: Container | None
     devices: Mapping[str, int]
+    memory: int = 0
+    cores: int = 100
+    slots: int = 0
 
 
 @dataclass(frozen=True)
@@ -41,6 +49,8 @@ class Holders:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.changes = Broadcast()
+        self.given = Broadcast()
+        """Told after devices were given: `changes` tells of names too."""
         self._clock = clock
         self._named: tuple[Holder, ...] | None = None
         self._given: dict[tuple[str, str], tuple[float, tuple[str, ...]]] = {}
@@ -66,17 +76,20 @@ class Holders:
         while self._ids_given > _MOST_GIVEN:
             self._forget(next(iter(self._given)))
         self._forget_old()
+        self.given.send()
         self.changes.send()
 
     def name(self, holders: Iterable[Holder] | None) -> None:
         """Take over who holds what; None: the kubelet can't be asked."""
+        before = self.all
         self._named = None if holders is None else tuple(holders)
         self._forget_old()
         if self._given and self._named:
             named = set[str]().union(*(holder.ids for holder in self._named))
             for key in [key for key, (_, ids) in self._given.items() if named.issuperset(ids)]:
                 self._forget(key)
-        self.changes.send()
+        if self.all != before:
+            self.changes.send()
 
     @property
     def all(self) -> tuple[Holder, ...] | None:

@@ -1,6 +1,6 @@
 """NodeState: what is true of the node now, and who is told when it changes."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -14,12 +14,14 @@ from hami_mock.node.events import EventLog
 from hami_mock.node.fault import Call, Fault, FaultKind
 from hami_mock.node.fault_kinds import DEGRADED, LOST, UNHEALTHY
 from hami_mock.node.holders import Holders, Holding, Load
+from hami_mock.node.holdings import Holdings
 from hami_mock.node.pods import Pod
-from hami_mock.node.readings import Reading
+from hami_mock.node.readings import Reading, Usage
 from hami_mock.node.resources import Resource
 from hami_mock.node.sizing import Node
 from hami_mock.node.xid import APPLICATION_ERRORS, describe
 
+_IDLE = Load()
 _SHOWN = 20
 """How many of the faults that are left an event names."""
 
@@ -76,6 +78,8 @@ class NodeState:
         """Told after `loads` and `readings` have been made anew: about once a second."""
         self.pods: dict[tuple[str, str], Pod] = {}
         """By namespace and name; empty where the API server isn't asked."""
+        self.pod_changes = Broadcast()
+        self._holdings = Holdings()
         self.changes = Broadcast()
         self._index()
 
@@ -149,18 +153,22 @@ class NodeState:
         )
 
     def holdings(self) -> dict[str, list[Holding]]:
-        """Return who holds how many devices of each card, by the card's UUID."""
-        found: dict[str, list[Holding]] = defaultdict(list)
-        for holder in self.holders.all or ():
-            per_card: dict[str, dict[str, int]] = defaultdict(dict)
-            for name in filter(self.resources.get, holder.devices):
-                card_of = self.resources[name].devices.card_of
-                for uuid, count in Counter(map(card_of, holder.devices[name])).items():
-                    if uuid is not None:
-                        per_card[uuid][name] = count
-            for uuid, devices in per_card.items():
-                found[uuid].append(Holding(holder.container, devices))
-        return found
+        """Return who holds how much of each card, by the card's UUID."""
+        return self._holdings.of(self)
+
+    def usages(self, card: Card) -> list[Usage]:
+        """Return what the containers that hold a card make of it, sorted by container."""
+        return [
+            Usage(
+                holding.container,
+                self.loads.get((card.uuid, holding.container), _IDLE),
+                holding.memory,
+                holding.cores,
+                holding.slots,
+            )
+            for holding in self.holdings().get(card.uuid, ())
+            if holding.container is not None
+        ]
 
     def load(self, card: Card, container: Container | None = None) -> Load:
         """Return how busy a card is, in all or with the work of one container."""

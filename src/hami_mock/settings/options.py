@@ -94,6 +94,9 @@ GENERAL = (
              "socket on which the kubelet reports which pod holds which device", waits=True),
     _general("kubernetes-events", SWITCH, False,
              "publish events on the Node object too (needs access to the API server)", waits=True),
+    _general("pods", SWITCH, False,
+             "read the annotations of this node's pods, such as how busy they keep their cards; "
+             "always so with --hami on (needs access to the API server)", waits=True),
     _general("log-level", choice("debug", "info", "warning", "error"), "info",
              "log messages of this level and above"),
     _general("log-format", choice("text", "json"), "text", "format of log lines", waits=True),

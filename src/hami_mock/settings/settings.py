@@ -49,6 +49,7 @@ class Settings:
     control_socket: str
     pod_resources_socket: str
     kubernetes_events: bool
+    pods: bool
     hami: bool
     hami_keep_annotations: bool
     source: str
@@ -70,8 +71,12 @@ class Settings:
         return self.source == "hami"
 
     @property
+    def reads_pods(self) -> bool:
+        return self.pods or self.hami
+
+    @property
     def needs_cluster(self) -> bool:
-        return self.hami or self.is_companion or self.kubernetes_events
+        return self.reads_pods or self.is_companion or self.kubernetes_events
 
 
 def load(flags: Mapping[str, str], overrides: Mapping[str, str] | None = None) -> Settings:

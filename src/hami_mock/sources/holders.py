@@ -1,7 +1,9 @@
 """Keeps the state's holders current: the one place where the kubelet is asked who holds what.
 
-There is no event for the end of a pod. So the kubelet is asked after devices were given, and by
-whoever needs to know: `ctl status`, a change of the configuration, the release of retired devices.
+There is no event for the end of a pod. So the kubelet is asked at the start, after devices were
+given, after pods have changed (where the API server tells), and every few seconds for as long as
+somebody holds something; and by whoever must know: `ctl status`, a change of the configuration, the
+release of retired devices.
 """
 
 import math
@@ -9,13 +11,14 @@ import math
 import anyio
 from anyio.abc import TaskStatus
 
+from hami_mock.kit.concurrency import first_of
 from hami_mock.kubelet.pod_resources import PodResources
 from hami_mock.node.state import NodeState
 
 _SETTLE_SECONDS = 1.0
 """What the kubelet gets to note its pod's devices, and to ask for those of other resources."""
 _AGAIN_SECONDS = 10.0
-"""What it gets if a pod has no name then."""
+"""After so long, a pod may have ended, or has a name, or the kubelet is there again."""
 _RECENT_SECONDS = 0.5
 _SHARE = 0.05
 """The part of the time that may go into asking: with a quarter of a million devices held, an answer
@@ -26,10 +29,17 @@ class HolderReader:
     """Asks the kubelet who holds what, and writes it into the state."""
 
     def __init__(self, state: NodeState, pod_resources: PodResources) -> None:
+        self._state = state
         self._holders = state.holders
         self._pod_resources = pod_resources
         self._took = 0.0
         self._asked = -math.inf
+
+    @property
+    def notice(self) -> str:
+        """Why nobody knows who holds what; "" if it is known."""
+        problem = self._pod_resources.problem
+        return problem and f"who holds what isn't known: {problem}"
 
     async def refresh(self) -> None:
         self._asked = anyio.current_time()
@@ -42,11 +52,11 @@ class HolderReader:
             await self.refresh()
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Ask after devices were given, until cancelled."""
         task_status.started()
         while True:
-            await self._holders.changes.wait_until(lambda: self._holders.has_unnamed)
-            await anyio.sleep(max(_SETTLE_SECONDS, self._took / _SHARE))
+            given, pods = self._holders.given.next(), self._state.pod_changes.next()
             await self.refresh()
-            if self._holders.has_unnamed:
-                await anyio.sleep(_AGAIN_SECONDS)
+            # Where nobody holds anything, nothing can end.
+            with anyio.move_on_after(math.inf if self._holders.all == () else _AGAIN_SECONDS):
+                await first_of(given.wait, pods.wait)
+            await anyio.sleep(max(_SETTLE_SECONDS, self._took / _SHARE))

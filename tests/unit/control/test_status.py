@@ -142,12 +142,15 @@ def test_resources_say_what_is_wrong_with_them(state: NodeState) -> None:
     assert resources[GPUMEM]["faults"] == []
 
 
-def holding(pod: str, devices: dict[str, int]) -> dict[str, Any]:
+def holding(pod: str, devices: dict[str, int], memory: int = 10) -> dict[str, Any]:
     return {
         "namespace": "default",
         "pod": pod,
         "container": "main",
         "devices": devices,
+        "memory": memory,
+        "cores": 100,
+        "slots": 1,
         "load": IDLE,
     }
 
@@ -167,10 +170,10 @@ def test_who_holds_what_is_told_card_by_card(state: NodeState) -> None:
     found = told(state, holders)
     assert found["holders_known"] is True
     assert found["cards"][0]["holders"] == [
-        holding("a", {GPU: 1, GPUMEM: 3}),
+        holding("a", {GPU: 1, GPUMEM: 4}, memory=4),
         holding("b", {GPU: 1}),
     ]
-    assert found["cards"][1]["holders"] == [holding("a", {GPU: 1, GPUMEM: 1})]
+    assert found["cards"][1]["holders"] == [holding("a", {GPU: 1, GPUMEM: 4}, memory=4)]
     held = {name: resource["held"] for name, resource in by_name(found["resources"]).items()}
     assert (held[GPU], held[GPUMEM], held["nvidia.com/gpucores"]) == (4, 4, 0)
 

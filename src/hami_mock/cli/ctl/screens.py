@@ -63,6 +63,9 @@ def status(result: Data) -> Iterator[str]:
     yield f"Node {name}: hami-mock {result['version']}, {ready}"
     for part, reason in result.get("failures", {}).items():
         yield f"{paint(f'{part} failed', Style.RED, Style.BOLD)}, and is started again: {reason}"
+    for part, notice in result.get("notices", {}).items():
+        if part != "holders":  # the last lines say that
+            yield f"{paint('notice', Style.YELLOW)}: {notice}"
     yield from _configuration(result["configuration"])
     if result["scenario"]:
         yield from (line[0].upper() + line[1:] for line in scenario(result["scenario"]))
@@ -133,13 +136,16 @@ def _state(resource: Data) -> str:
 
 def _holders(result: Data) -> Iterator[str]:
     if not result["holders_known"]:
-        yield "Who holds what isn't known: the kubelet can't be asked (--pod-resources-socket)."
+        told = result.get("notices", {}).get("holders") or "who holds what isn't known yet"
+        yield from _hanging(f"{told[0].upper()}{told[1:]}", 2)
         return
     rows = [
         (
             card["name"],
             f"{holder['namespace']}/{holder['pod']}" if holder["pod"] else "not known yet",
             holder["container"] or "-",
+            holder["memory"],
+            f"{holder['cores']} %",
             ", ".join(f"{count}\xa0{name}" for name, count in holder["devices"].items()),
         )
         for card in result["cards"]
@@ -147,7 +153,8 @@ def _holders(result: Data) -> Iterator[str]:
     ]
     if rows:
         # A number and what it counts have been held together.
-        lines = table(("CARD", "POD", "CONTAINER", "HOLDS"), rows)
+        header = ("CARD", "POD", "CONTAINER", "MEMORY MiB", "CORES", "HOLDS")
+        lines = table(header, rows, "   rr")
         yield from (line.replace("\xa0", " ") for line in lines)
     else:
         yield "No pod holds a device."

@@ -43,6 +43,12 @@ class Assigner(Protocol):
     async def assign(self, resource: Resource, requests: Requests) -> list[dict[str, str]]:
         """Return the variables of each container request. Raises DeviceError."""
 
+    async def cards_for(self, resource: Resource, sizes: Sequence[int]) -> list[Collection[str]]:
+        """Return the UUIDs of the cards that containers of so many devices will get.
+
+        Soon, and without an error: empty where it can't be told.
+        """
+
     async def refuse(self, resource: Resource, requests: Requests, reason: str) -> None:
         """Hear that the kubelet gets an error in place of devices."""
 

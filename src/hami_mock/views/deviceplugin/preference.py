@@ -1,7 +1,8 @@
 """Which slots a container should get: GetPreferredAllocation as a function. Pure.
 
 Slots of one container come from different cards for as long as there are any, from cards linked to
-each other first. The answer depends on the sets asked about alone, not on their order.
+each other first. Where somebody has assigned cards to it, their slots come before all others. The
+answer depends on the sets asked about alone, not on their order.
 """
 
 from collections import Counter, defaultdict
@@ -13,9 +14,15 @@ from hami_mock.node.resources import Resource
 
 
 def prefer(
-    resource: Resource, available: Collection[str], must_include: Collection[str], size: int
+    resource: Resource,
+    available: Collection[str],
+    must_include: Collection[str],
+    size: int,
+    assigned: Collection[str] = (),
 ) -> list[str]:
     """Return `size` of the available slots, those in must_include first.
+
+    `assigned` are the UUIDs of cards that the container will get, whatever its slots are.
 
     Raises DeviceError if the kubelet asks for what can't be.
     """
@@ -30,7 +37,8 @@ def prefer(
     while len(chosen) < size:
         # One round takes at most one slot of each card; only a container that wants more slots
         # than there are cards sees a second one.
-        for card in _in_order(free, used, size - len(chosen)):
+        among = {card: slots for card, slots in free.items() if card.uuid in assigned} or free
+        for card in _in_order(among, used, size - len(chosen)):
             chosen.append(free[card].pop())
             used.append(card)
         free = {card: slots for card, slots in free.items() if slots}

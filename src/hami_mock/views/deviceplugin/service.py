@@ -1,6 +1,6 @@
 """The five calls that the kubelet makes to a device plugin."""
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Collection, Sequence, Set
 from typing import TYPE_CHECKING
 from weakref import ref
 
@@ -73,12 +73,21 @@ class DevicePluginService(api.DevicePluginBase):
         resource = self._resource
         if not resource.has_slots:
             raise Refusal(Status.UNIMPLEMENTED, f"{resource.name}: any unit is as good")
+        requests = message.container_requests
+        assigned: Sequence[Collection[str]] = [()] * len(requests)
+        if self._assigner is not None and self._assigner.handles(resource):
+            sizes = [request.allocation_size for request in requests]
+            assigned = await self._assigner.cards_for(resource, sizes)
         with as_grpc_errors():
             chosen = [
                 prefer(
-                    resource, r.available_device_ids, r.must_include_device_ids, r.allocation_size
+                    resource,
+                    each.available_device_ids,
+                    each.must_include_device_ids,
+                    each.allocation_size,
+                    cards,
                 )
-                for r in message.container_requests
+                for each, cards in zip(requests, assigned, strict=True)
             ]
         answers = [api.ContainerPreferredAllocationResponse(device_ids=ids) for ids in chosen]
         return api.PreferredAllocationResponse(container_responses=answers)

@@ -16,7 +16,7 @@ from the annotation already; that pod fails too, as with HAMi's own plugins.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence, Sized
 
 import anyio
 from anyio.abc import TaskStatus
@@ -34,6 +34,8 @@ from hami_mock.views.hami.attempt import CLEANUP_SECONDS, Attempt, explain
 from hami_mock.views.hami.waiting import takes_part
 
 _LOOK_AGAIN_SECONDS = 5.0
+_PREFERENCE_SECONDS = 1.0
+"""The kubelet admits no other pod while it waits, and slots of another card do no harm."""
 
 _log = logging.getLogger(__name__)
 
@@ -79,6 +81,20 @@ class Allocator:
         self._failed.set()
         raise NotAssigned(reason)
 
+    async def cards_for(self, resource: Resource, sizes: Sequence[int]) -> list[Collection[str]]:
+        """Return the UUIDs of the cards that HAMi has assigned to the pod that is being bound.
+
+        The kubelet asks before it allocates; without an answer its slots may be on any card.
+        """
+        found: list[Collection[str]] = []
+        with anyio.move_on_after(_PREFERENCE_SECONDS):
+            try:
+                found = await self._attempt(resource, [*map(range, sizes)]).cards()
+            except Exception as error:
+                # The Allocate that follows says it louder, if it is still so.
+                _log.debug("%s: any slots are preferred: %s", resource.name, explain(error))
+        return [*found, *[()] * (len(sizes) - len(found))]
+
     async def refuse(
         self, resource: Resource, requests: Sequence[Sequence[str]], reason: str
     ) -> None:
@@ -123,9 +139,9 @@ class Allocator:
                     return
             await anyio.sleep(pause)
 
-    def _attempt(self, resource: Resource, requests: Sequence[Sequence[str]]) -> Attempt:
+    def _attempt(self, resource: Resource, requests: Sequence[Sized]) -> Attempt:
         assert resource.hami is not None, "the caller asks `handles` first"
-        sizes = [len(device_ids) for device_ids in requests if device_ids]
+        sizes = [len(device_ids) for device_ids in requests if len(device_ids)]
         return Attempt(self._state, self._kubernetes, resource, resource.hami, sizes, self._told)
 
     async def _standing_lock(self) -> NodeLock | None:

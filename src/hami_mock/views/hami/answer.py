@@ -1,12 +1,12 @@
 """A pod's annotations → what its containers get, and what is written down about it. Pure."""
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hami_mock.errors import NotAssigned, UnhealthyDevice, UnknownDevice
 from hami_mock.hami.assignment import BIND_PHASE, BindPhase
 from hami_mock.kit.text import cut
+from hami_mock.node.assigned import card_named
 from hami_mock.node.cards import Card
 from hami_mock.node.hami_side import HamiSide
 from hami_mock.node.resources import Resource
@@ -14,8 +14,6 @@ from hami_mock.node.state import NodeState
 from hami_mock.vendors.hami_vendor import HamiVendor
 from hami_mock.vendors.handout import Claim, Container, hand_out
 from hami_mock.views.hami.waiting import WaitingPod, takes_part
-
-_NUMBER = re.compile("[0-9]{1,9}")
 
 
 @dataclass(frozen=True)
@@ -59,6 +57,25 @@ def answer(
     return Answer(environments, written, is_last)
 
 
+def assigned_cards(
+    pod: WaitingPod, resource: Resource, side: HamiSide, sizes: Sequence[int], state: NodeState
+) -> Iterator[tuple[str, ...]]:
+    """Yield the UUIDs of the cards that each container would get, up to one that gets none.
+
+    Raises Malformed if an annotation can't be read.
+    """
+    for size in sizes:
+        claim = pod.next(side.vendor, size)
+        if claim is None or claim.size != size:
+            return
+        named = (
+            card_named(device.id, resource.cards, side.vendor, state.node.name, state.lost)
+            for device in claim.devices
+        )
+        yield tuple(card.uuid for card in named if card is not None)
+        pod = pod.having(claim.taken)
+
+
 def vendors_of(state: NodeState) -> list[HamiVendor]:
     """Return the vendors whose devices HAMi assigns and this agent allocates.
 
@@ -74,19 +91,7 @@ def _says_phase(vendor: HamiVendor, pod: WaitingPod) -> bool:
 
 def _card(device_id: str, resource: Resource, side: HamiSide, state: NodeState) -> Card:
     """Return the card that HAMi means. Raises UnknownDevice or UnhealthyDevice."""
-    form = side.vendor.scheduling.device_id or "{uuid}"
-    named = {
-        form.format(uuid=card.uuid, node=state.node.name, index=card.index): card
-        for card in resource.cards
-    }
-    card = named.get(device_id)
-    if card is None and side.vendor.node.encoding is None:
-        # The scheduler numbers the cards that it reckons from the node's capacity, and lost ones
-        # aren't in there: n1-cambricon-mlu-0.
-        present = [card for card in resource.cards if card.uuid not in state.lost]
-        number = device_id.rpartition("-")[2]
-        if _NUMBER.fullmatch(number) and int(number) < len(present):
-            card = present[int(number)]
+    card = card_named(device_id, resource.cards, side.vendor, state.node.name, state.lost)
     if card is None:
         raise UnknownDevice(resource.name, cut(device_id, 100))
     if not state.health(card).is_usable:

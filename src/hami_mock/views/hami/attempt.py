@@ -1,7 +1,7 @@
 """One call of the kubelet's Allocate: find the pod, take its devices, give back the lock."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import anyio
@@ -15,7 +15,7 @@ from hami_mock.node.hami_side import HamiSide
 from hami_mock.node.resources import Resource
 from hami_mock.node.state import NodeState
 from hami_mock.views.hami import locks
-from hami_mock.views.hami.answer import Answer, answer, vendors_of
+from hami_mock.views.hami.answer import Answer, answer, assigned_cards, vendors_of
 from hami_mock.views.hami.waiting import Fit, WaitingPod, by_bind_time, choose, fit, problem, waits
 
 REASON = "hami-mock.io/bind-failed-reason"
@@ -78,6 +78,13 @@ class Attempt:
                 "assigned; does the pod use HAMi's scheduler?"
             )
         return answer(self.pod, self.resource, self.side, self.sizes, self.state)
+
+    async def cards(self) -> list[Collection[str]]:
+        """Return the UUIDs of the cards that the containers would get now; nothing is taken."""
+        await self.find()
+        if self.pod is None:
+            return []
+        return [*assigned_cards(self.pod, self.resource, self.side, self.sizes, self.state)]
 
     async def find(self) -> None:
         """Find the pod: the one that the node is locked for, else the one that waits longest."""

@@ -4,7 +4,7 @@ import json
 import logging
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any
@@ -43,10 +43,15 @@ class HttpView:
         return {"address": self._address}
 
 
-def agent_routes(shown: NodeCollector) -> Routes:
+def agent_routes(
+    shown: NodeCollector, notices: Callable[[], Mapping[str, str]] = lambda: _NOTHING
+) -> Routes:
+    def ready() -> Answer:
+        return readiness(shown.plugins, shown.configuration, shown.failures(), notices())
+
     return {
         "/healthz": lambda: Answer(b"ok\n"),
-        "/readyz": lambda: readiness(shown.plugins, shown.configuration, shown.failures()),
+        "/readyz": ready,
         "/metrics": _Scrapes(shown).answer,
     }
 
@@ -74,10 +79,11 @@ def readiness(
     plugins: Sequence[PluginLifecycle],
     configuration: Configuration,
     failures: Mapping[str, str] = _NOTHING,
+    notices: Mapping[str, str] = _NOTHING,
 ) -> Answer:
     """Return 200 if the kubelet watches every resource and no part of the agent fails, else 503.
 
-    The body says what is missing.
+    The body says what is missing, and what isn't known, which doesn't count.
 
     A new configuration with an error doesn't count: the old one still serves. The body has it. What
     a companion lacks does: there is nothing old that it could go on with.
@@ -90,6 +96,7 @@ def readiness(
         "resources": resources,
         "configuration": configuration.as_data(),
         "failures": dict(failures),
+        "notices": dict(notices),
     }
     status = HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE
     return Answer(f"{json.dumps(told, indent=2)}\n".encode(), status, "application/json")

@@ -108,16 +108,33 @@ def test_who_holds_what() -> None:
             "pod": "a",
             "container": "main",
             "devices": {"nvidia.com/gpu": 1, "x/mem": 512},
+            "memory": 512,
+            "cores": 30,
         },
-        {"namespace": "default", "pod": "b", "container": "main", "devices": {"nvidia.com/gpu": 2}},
+        {
+            "namespace": "default",
+            "pod": "b",
+            "container": "main",
+            "devices": {"nvidia.com/gpu": 2},
+            "memory": 32768,
+            "cores": 100,
+        },
     ]
     lines = shown(status(cards=[card(holders=holders)])).splitlines()
     assert lines[-3:] == [
-        "CARD      POD        CONTAINER  HOLDS",
-        "nvidia/0  default/a  main       1 nvidia.com/gpu, 512 x/mem",
-        "nvidia/0  default/b  main       2 nvidia.com/gpu",
+        "CARD      POD        CONTAINER  MEMORY MiB  CORES  HOLDS",
+        "nvidia/0  default/a  main              512   30 %  1 nvidia.com/gpu, 512 x/mem",
+        "nvidia/0  default/b  main            32768  100 %  2 nvidia.com/gpu",
     ]
-    assert "isn't known" in shown(status(holders_known=False))
+
+
+def test_what_is_not_known_is_said_once() -> None:
+    assert shown(status(holders_known=False)).endswith("Who holds what isn't known yet")
+    notices = {"holders": "who holds what isn't known: there is no x", "pods": "not read yet"}
+    lines = shown(status(holders_known=False, notices=notices)).splitlines()
+    assert lines[1] == "notice: not read yet"
+    assert lines[-1] == "Who holds what isn't known: there is no x"
+    assert len([line for line in lines if "there is no x" in line]) == 1
 
 
 def test_the_configuration_and_the_scenario() -> None:
@@ -221,11 +238,18 @@ def test_what_a_command_did_is_folded_between_words(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_number_stays_with_what_it_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    in_terminal(monkeypatch, 70)
+    in_terminal(monkeypatch, 90)
     devices = {"nvidia.com/gpu": 1, "nvidia.com/gpucores": 30, "nvidia.com/gpumem": 16384}
-    holder = {"namespace": "default", "pod": "trainer", "container": "main", "devices": devices}
+    holder = {
+        "namespace": "default",
+        "pod": "trainer",
+        "container": "main",
+        "devices": devices,
+        "memory": 16384,
+        "cores": 30,
+    }
     lines = shown(status(cards=[card(holders=[holder])])).splitlines()
-    assert [line.split("main")[-1].strip() for line in lines[-3:]] == [
+    assert [line.split("30 %")[-1].strip() for line in lines[-3:]] == [
         "1 nvidia.com/gpu,",
         "30 nvidia.com/gpucores,",
         "16384 nvidia.com/gpumem",

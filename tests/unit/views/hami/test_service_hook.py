@@ -1,6 +1,6 @@
 """What the device plugin does with somebody who assigns."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import anyio
 import pytest
@@ -37,6 +37,9 @@ class FakeAssigner:
         if self._fails:
             raise NotAssigned("nothing for you")
         return [{"ASSIGNED": ",".join(ids)} for ids in requests]
+
+    async def cards_for(self, resource: Resource, sizes: Sequence[int]) -> list[Collection[str]]:
+        return [[resource.cards[1].uuid] for _ in sizes]
 
     async def refuse(
         self, resource: Resource, requests: Sequence[Sequence[str]], reason: str

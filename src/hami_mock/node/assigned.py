@@ -1,0 +1,157 @@
+"""What HAMi's scheduler assigned to the containers of this node's pods.
+
+A pod's annotation …-devices-allocated has the devices of its containers in their order. Segments
+may be missing for containers without devices (see `hami.assignment`), so those that aren't empty
+are for the containers that ask for some. Pure.
+"""
+
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping, Set
+from typing import TYPE_CHECKING, NamedTuple
+
+from hami_mock.hami.assignment import AssignedDevice, Assignment
+from hami_mock.hami.errors import Malformed
+from hami_mock.kit.text import cut
+from hami_mock.kubelet.holder import Container
+from hami_mock.node.cards import Card
+from hami_mock.node.holdings import Part, Parts
+from hami_mock.node.pods import Pod
+from hami_mock.vendors.hami_vendor import HamiVendor
+from hami_mock.vendors.handout import has_claims
+
+if TYPE_CHECKING:
+    from hami_mock.node.sizing import Node
+    from hami_mock.node.state import NodeState
+
+_NUMBER = re.compile("[0-9]{1,9}")
+
+_log = logging.getLogger(__name__)
+
+
+class _Side(NamedTuple):
+    """Cards that HAMi assigns, and the resource that counts them."""
+
+    vendor: HamiVendor
+    resource_name: str
+    cards: tuple[Card, ...]
+
+
+_Read = tuple[str, Mapping[Container, Parts]]
+"""An annotation's value and what it comes to."""
+
+
+class Assigned:
+    """Reads the annotations, each once for as long as it stays the same.
+
+    What a card was called then, it is called now: the names of some vendors' cards are numbers
+    among those that aren't lost.
+    """
+
+    def __init__(self) -> None:
+        self._read: dict[tuple[str, str, str], _Read] = {}
+
+    def parts(self, state: "NodeState") -> dict[Container, Parts]:
+        """Return what each container was assigned."""
+        found: dict[Container, dict[str, Part]] = {}
+        read: dict[tuple[str, str, str], _Read] = {}
+        sides = [*_sides(state.node)] if state.pods else []
+        for (namespace, name), pod in state.pods.items():
+            for side in sides:
+                annotation = side.vendor.pods.allocated
+                text = pod.annotations.get(annotation)
+                if not text:
+                    continue
+                key = namespace, name, annotation
+                before = self._read.get(key)
+                now = before if before and before[0] == text else self._new(text, pod, side, state)
+                if now is None:
+                    continue
+                read[key] = now
+                for container, parts in now[1].items():
+                    found.setdefault(container, {}).update(parts)
+        self._read = read
+        return {**found}
+
+    def _new(self, text: str, pod: Pod, side: _Side, state: "NodeState") -> _Read | None:
+        """Read an annotation; None: it names a card that isn't there, maybe not yet."""
+        try:
+            matched = [*_matched(Assignment.parse(text), pod, side.resource_name)]
+        except Malformed as error:
+            who = cut(f"{pod.namespace}/{pod.name}")
+            _log.warning("pod %s: what HAMi assigned is passed over: %s", who, error)
+            return text, {}
+        found: dict[Container, Parts] = {}
+        for name, devices in matched:
+            parts = _parts(devices, side, state)
+            if parts is None:
+                return None
+            found[pod.namespace, pod.name, name] = parts
+        return text, found
+
+
+def card_named(
+    device_id: str, cards: Iterable[Card], vendor: HamiVendor, node_name: str, lost: Set[str]
+) -> Card | None:
+    """Return the card that HAMi's scheduler means."""
+    cards = tuple(cards)
+    form = vendor.scheduling.device_id or "{uuid}"
+    for card in cards:
+        if device_id == form.format(uuid=card.uuid, node=node_name, index=card.index):
+            return card
+    if vendor.node.encoding is None:
+        # The scheduler numbers the cards that it reckons from the node's capacity, and lost ones
+        # aren't in there: n1-cambricon-mlu-0.
+        present = [card for card in cards if card.uuid not in lost]
+        number = device_id.rpartition("-")[2]
+        if _NUMBER.fullmatch(number) and int(number) < len(present):
+            return present[int(number)]
+    return None
+
+
+def _sides(node: "Node") -> Iterator[_Side]:
+    with_slots = [resource for resource in node.resources if resource.has_slots]
+    for resource in with_slots:
+        # Plugins without claims take the kubelet's word.
+        if resource.hami is not None and has_claims(resource.hami.vendor):
+            yield _Side(resource.hami.vendor, resource.name, resource.cards)
+    # A companion's slots are the real plugin's, and so are the names of its resources.
+    others = {card.vendor for card in node.cards} - {resource.vendor for resource in with_slots}
+    for vendor in others:
+        own = tuple(card for card in node.cards if card.vendor is vendor)
+        for chip in vendor.chips.values():
+            yield _Side(chip, chip.resources.count, own)
+
+
+def _matched(
+    assignment: Assignment, pod: Pod, resource_name: str
+) -> Iterator[tuple[str, tuple[AssignedDevice, ...]]]:
+    """Yield the containers that have devices, with these. Raises Malformed if nobody can tell."""
+    names = (*pod.init_containers, *pod.containers)
+    segments = assignment.containers
+    filled = [devices for devices in segments if devices]
+    asking = [name for name in names if pod.requests.get(name, {}).get(resource_name)]
+    if len(asking) == len(filled):
+        yield from zip(asking, filled, strict=True)
+    elif len(segments) == len(names):
+        yield from ((name, own) for name, own in zip(names, segments, strict=True) if own)
+    else:
+        raise Malformed(
+            f"{len(filled)} containers have devices, but {len(asking)} ask for {resource_name}"
+        )
+
+
+def _parts(devices: Iterable[AssignedDevice], side: _Side, state: "NodeState") -> Parts | None:
+    found: dict[str, Part] = {}
+    for device in devices:
+        card = card_named(device.id, side.cards, side.vendor, state.node.name, state.lost)
+        if card is None:
+            return None
+        before = found.get(card.uuid, Part(side.resource_name, 0, 0, 0))
+        found[card.uuid] = Part(
+            side.resource_name,
+            before.devices + 1,
+            before.memory + max(0, device.memory),
+            before.cores + max(0, device.cores),
+        )
+    return found

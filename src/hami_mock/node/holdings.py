@@ -1,0 +1,176 @@
+"""Who holds how much of which card: what `ctl status`, metrics, the page and the load agree on.
+
+The kubelet knows a container's slots and units by their IDs. HAMi's scheduler decides more: it
+assigns cards and amounts, whatever slots the kubelet then picks. Where it has, its word counts.
+
+A container with slots is on the cards of its slots, and its units say how much of each: as with
+HAMi, 3000 MiB and two cards are 3000 MiB of each. Which units the kubelet picked doesn't matter
+then; they decide only for a container that has no slot. Pure.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from hami_mock.kubelet.holder import Container, Holder
+from hami_mock.node.cards import Card
+from hami_mock.node.holders import Holding
+from hami_mock.vendors import Role
+
+if TYPE_CHECKING:
+    from hami_mock.node.assigned import Assigned
+    from hami_mock.node.resources import Resource
+    from hami_mock.node.state import NodeState
+
+_T = TypeVar("_T")
+
+_WHOLE = 100
+"""Percent of a card's compute, for a container that asked for no part."""
+
+
+class Part(NamedTuple):
+    """What HAMi assigned to a container of one card; 0 MiB or 0 percent: it asked for no part.
+
+    `resource` is what the container asked for.
+    """
+
+    resource: str
+    devices: int
+    memory: int
+    cores: int
+
+
+Parts = Mapping[str, Part]
+"""By the card's UUID."""
+
+
+class Holdings:
+    """The holdings, made anew when something has changed that they are made from."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, list[Holding]] = {}
+        self._made_from: object = None
+        self._assigned: Assigned | None = None
+
+    def of(self, state: "NodeState") -> dict[str, list[Holding]]:
+        """Return them by the card's UUID, sorted by container, those without a name last."""
+        # A broadcast has another event after each change. Pods are compared as they are: that
+        # takes microseconds.
+        changes = state.holders.changes.next(), state.changes.next()
+        if self._made_from != (changes, state.pods):
+            self._found = _holdings(state, self._parts(state))
+            self._made_from = changes, dict(state.pods)
+        return self._found
+
+    def _parts(self, state: "NodeState") -> Mapping[Container, Parts]:
+        if self._assigned is None:
+            if not state.pods:
+                return {}
+            # Here: few agents see pods of HAMi's, and what reads their annotations is large.
+            from hami_mock.node.assigned import Assigned
+
+            self._assigned = Assigned()
+        return self._assigned.parts(state)
+
+
+def _holdings(state: "NodeState", assigned: Mapping[Container, Parts]) -> dict[str, list[Holding]]:
+    found: dict[str, list[Holding]] = defaultdict(list)
+    for holder in _each_once(state.holders.all or ()):
+        told = assigned.get(holder.container, {}) if holder.container else {}
+        # Anybody may write on a pod of theirs what it never got.
+        parts = {uuid: part for uuid, part in told.items() if part.resource in holder.devices}
+        for uuid, devices in _placed(holder, parts, state).items():
+            if card := state.cards.get(uuid):
+                found[uuid].append(_holding(holder, card, devices, parts.get(uuid), state))
+    return dict(found)
+
+
+def _each_once(holders: Iterable[Holder]) -> Iterator[Holder]:
+    """Yield the containers in order, and then what has no name yet."""
+    named: dict[Container, Holder] = {}
+    unnamed = []
+    for holder in holders:
+        if holder.container is None:
+            unnamed.append(holder)
+        else:
+            # The kubelet says each once. If it didn't, metrics would have two series of one name.
+            named[holder.container] = holder
+    yield from (named[container] for container in sorted(named))
+    yield from unnamed
+
+
+def _placed(holder: Holder, parts: Parts, state: "NodeState") -> dict[str, dict[str, int]]:
+    """Return how many devices of each resource are for each card, by the card's UUID."""
+    held = {
+        name: (state.resources[name], ids)
+        for name, ids in holder.devices.items()
+        if name in state.resources
+    }
+    placed: dict[str, dict[str, int]] = defaultdict(dict, {uuid: {} for uuid in parts})
+    for name, (resource, ids) in held.items():
+        if resource.has_slots:
+            slices = len(ids) if resource.vendor.hami.asks_slices else 0
+            assigned = {uuid: slices or part.devices for uuid, part in _on(resource, parts)}
+            for uuid, count in (assigned or _by_card(resource, ids)).items():
+                placed[uuid][name] = count
+    by_slots = dict(placed)
+    for name, (resource, ids) in held.items():
+        if not resource.has_slots:
+            on_each = {uuid: len(ids) for uuid, _ in _on(resource, by_slots)}
+            for uuid, count in (on_each or _by_card(resource, ids)).items():
+                placed[uuid][name] = count
+    return placed
+
+
+def _on(resource: "Resource", cards: Mapping[str, _T]) -> Iterator[tuple[str, _T]]:
+    """Yield those of the cards that the resource has devices on."""
+    return ((uuid, what) for uuid, what in cards.items() if uuid in resource.devices.counts)
+
+
+def _by_card(resource: "Resource", ids: Iterable[str]) -> dict[str, int]:
+    found = Counter(map(resource.devices.card_of, ids))
+    return {uuid: count for uuid, count in found.items() if uuid is not None}
+
+
+def _holding(
+    holder: Holder,
+    card: Card,
+    devices: Mapping[str, int],
+    part: Part | None,
+    state: "NodeState",
+) -> Holding:
+    of = {name: state.resources[name] for name in devices}
+    slots = sum(count for name, count in devices.items() if of[name].has_slots)
+    if part is not None:
+        # Of a real plugin's slots nothing is known here but what HAMi says.
+        slots = slots or part.devices
+        memory, cores = part.memory or card.memory, min(part.cores or _WHOLE, _WHOLE)
+        return Holding(holder.container, devices, memory, cores, slots)
+    times = 1 if card.vendor.hami.asks_slices else max(1, slots)
+    asked = {of[name].offer.role: (of[name], count) for name, count in devices.items()}
+    return Holding(
+        holder.container, devices, _memory(asked, card, times), _cores(asked, card, times), slots
+    )
+
+
+_Asked = Mapping[Role, tuple["Resource", int]]
+
+
+def _memory(asked: _Asked, card: Card, times: int) -> int:
+    """Return the MiB that units come to; as with HAMi, MiB count more than percent."""
+    if Role.MEMORY in asked:
+        resource, count = asked[Role.MEMORY]
+        return min(count * times, resource.devices.counts.get(card.uuid, count)) * resource.factor
+    if Role.PERCENTAGE in asked:
+        return card.memory * min(asked[Role.PERCENTAGE][1] * times, 100) // 100
+    return card.memory
+
+
+def _cores(asked: _Asked, card: Card, times: int) -> int:
+    if Role.CORES not in asked:
+        return _WHOLE
+    resource, count = asked[Role.CORES]
+    if resource.offer.per_card != 100:
+        count = math.ceil(100 * count / max(1, resource.devices.counts.get(card.uuid, 0)))
+    return min(count * times, _WHOLE)
