@@ -58,6 +58,7 @@ async def allocate(server: FakeApiServer, agent: Agent, kubernetes: Kubernetes) 
     card = gpu.cards[0].uuid
     now = "2026-01-01T00:00:00Z"
     await server.wait_until(lambda: "patch nodes node-a" in server.requests)
+    await read(server, agent, kubernetes)
     server.put("pods", pod("p1", vgpu=segment(card)))
     server.annotate("nodes", NODE, {LOCK: f"{now},default,p1"})
     await allocator.assign(gpu, [[f"{card}-0"]])
@@ -69,6 +70,10 @@ async def allocate(server: FakeApiServer, agent: Agent, kubernetes: Kubernetes) 
     server.annotate("nodes", NODE, {LOCK: f"{now},default,nobody"})
     await allocator.clear_lock()
     assert LOCK not in server.annotations("nodes", NODE)
+
+
+async def read(server: FakeApiServer, agent: Agent, kubernetes: Kubernetes) -> None:
+    await server.wait_until(lambda: "watch pods" in server.requests)
 
 
 def used(folder: Path, sockets: Path, flags: dict[str, str], script: Script) -> Used:
@@ -102,16 +107,16 @@ def allowed(*files: str) -> Used:
     }
 
 
-def allowed_by_chart(mode: str, *, events: bool) -> Used:
+def allowed_by_chart(mode: str, *, events: bool, pods: bool) -> Used:
     """The rules of the chart's template, as far as they can be read without helm."""
     text = (ROOT / "charts/hami-mock/templates/rbac.yaml").read_text()
     (of_nodes,) = re.findall(rf'"{mode}" \(list ([^)]+)\)', text)
     found = {(verb, "nodes") for verb in re.findall(r"\w+", of_nodes)}
     rules = re.findall(r"resources: \[(\w+)\]\n +verbs: \[([^]]+)\]", text)
-    assert {resource for resource, _ in rules} == {"pods", "events"}
-    for resource, verbs in rules:
-        if mode == "hami" if resource == "pods" else events:
-            found |= {(verb, resource) for verb in verbs.split(", ")}
+    assert [resource for resource, _ in rules] == ["pods", "pods", "events"]
+    applies = (mode == "hami", pods and mode != "hami", events)
+    for (resource, verbs), does in zip(rules, applies, strict=True):
+        found |= {(verb, resource) for verb in verbs.split(", ") if does}
     return found
 
 
@@ -119,6 +124,7 @@ AUTO = {"nvidia-memory-factor": "auto"}
 MODES: dict[str, tuple[dict[str, str], Script, tuple[str, ...], str]] = {
     "plain": (AUTO, start, (), "plain"),
     "events": ({**AUTO, "kubernetes-events": "on"}, report, ("events",), "plain"),
+    "pods": ({**AUTO, "pods": "on"}, read, ("pods",), "plain"),
     "companion": ({"source": "hami"}, follow, ("companion",), "companion"),
     "hami": ({"hami": "on"}, allocate, ("hami",), "hami"),
 }
@@ -132,7 +138,8 @@ def test_the_role_of_a_mode_has_the_verbs_that_it_uses(
     asked = used(tmp_path, socket_folder, flags, script)
     files = [f"components/{component}/rbac.yaml" for component in components]
     assert asked == allowed("manifests/k8s-mock-rbac.yaml", *files)
-    assert asked == allowed_by_chart(in_chart, events="events" in components)
+    has = {name: name in components for name in ("events", "pods")}
+    assert asked == allowed_by_chart(in_chart, **has)
 
 
 def test_an_agent_of_plain_cards_asks_nothing(tmp_path: Path, socket_folder: Path) -> None:

@@ -183,3 +183,36 @@ def test_an_unknown_id_is_an_error_that_names_it(must_include: bool) -> None:
     available = [*ids_of(resource), "GPU-nope-0"]
     with pytest.raises(DeviceError, match="there is no device 'GPU-nope-0'"):
         prefer(resource, available, ["GPU-nope-0"] if must_include else [], 2)
+
+
+def test_slots_of_assigned_cards_come_before_all_others() -> None:
+    resource = linked({0, 1}, count=4)
+    assigned = [resource.cards[3].uuid, resource.cards[2].uuid]
+    chosen = prefer(resource, ids_of(resource), [], 2, assigned)
+    assert cards_used(resource, chosen) == {2: 1, 3: 1}
+
+
+def test_slices_all_come_from_the_one_assigned_card() -> None:
+    resource = slot_resource(cards(3), split=4)
+    chosen = prefer(resource, ids_of(resource), [], 3, [resource.cards[1].uuid])
+    assert cards_used(resource, chosen) == {1: 3}
+
+
+def test_an_assigned_card_that_is_full_leaves_the_choice_to_the_others() -> None:
+    resource = slot_resource(cards(3), split=2)
+    available = [*ids_of(resource, 0, 2), slot(resource, 1)]
+    chosen = prefer(resource, available, [], 3, [resource.cards[1].uuid])
+    assert cards_used(resource, chosen) == {0: 1, 1: 1, 2: 1}
+
+
+def test_what_must_be_included_counts_for_its_card() -> None:
+    resource = slot_resource(cards(3), split=4)
+    assigned = [resource.cards[1].uuid, resource.cards[2].uuid]
+    must = [slot(resource, 1, 3)]
+    chosen = prefer(resource, ids_of(resource), must, 2, assigned)
+    assert chosen == [*must, slot(resource, 2, 0)]
+
+
+def test_cards_that_nobody_has_steer_nothing() -> None:
+    resource = slot_resource(cards(2))
+    assert prefer(resource, ids_of(resource), [], 1, ["GPU-x"]) == [slot(resource, 0, 0)]

@@ -8,7 +8,12 @@ from grpclib.const import Status
 from grpclib.exceptions import GRPCError
 
 from hami_mock.errors import NotAssigned
-from hami_mock.kubelet._proto.v1beta1 import AllocateRequest, ContainerAllocateRequest
+from hami_mock.kubelet._proto.v1beta1 import (
+    AllocateRequest,
+    ContainerAllocateRequest,
+    ContainerPreferredAllocationRequest,
+    PreferredAllocationRequest,
+)
 from hami_mock.node.fault import Call, Fault
 from hami_mock.node.fault_kinds import BROKEN, UNHEALTHY
 from hami_mock.node.resources import Resource
@@ -57,6 +62,17 @@ def allocate(
     request = AllocateRequest([ContainerAllocateRequest(list(device_ids))])
     (answer,) = anyio.run(service.allocate, request).container_responses
     return answer.envs, counters
+
+
+@pytest.mark.parametrize(("handles", "index"), [(True, 1), (False, 0)])
+def test_the_slots_of_assigned_cards_are_preferred(handles: bool, index: int) -> None:
+    service = DevicePluginService(
+        GPU, state_with(GPU), ResourceCounters(), FakeAssigner(handles=handles)
+    )
+    every = [device_id for card in GPU.cards for device_id in GPU.devices.ids(card)]
+    request = PreferredAllocationRequest([ContainerPreferredAllocationRequest(every, [], 1)])
+    (answer,) = anyio.run(service.get_preferred_allocation, request).container_responses
+    assert answer.device_ids == [f"{GPU.cards[index].uuid}-0"]
 
 
 def test_what_is_assigned_is_the_answer() -> None:
