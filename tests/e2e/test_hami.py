@@ -18,7 +18,7 @@ from hami_mock.hami.kinds import HAMI_LOCK, JSON, Lock
 from hami_mock.vendors.hami_vendor import HamiVendor
 from tests.makers import BY_WORD
 
-from .hami_placing import ByHand, ByScheduler, Placer, annotations_of
+from .hami_placing import ByHand, ByScheduler, Placer, annotations_of, cards_for
 from .harness import RequirementsMissing, hami_scheduler, running_hami
 from .mock import NAMESPACE, ONLY_NVIDIA, ROOT, TIMEOUT_S, Figures, Mock, container, pod
 
@@ -162,6 +162,70 @@ def test_pods_of_all_shapes_get_what_is_theirs(placer: Placer) -> None:
     wait_for_success(mock, "first")
     assert mock.environment("first", "init")["CUDA_DEVICE_MEMORY_LIMIT_0"] == "2000m"
     assert mock.environment("first")["CUDA_DEVICE_MEMORY_LIMIT_0"] == "3000m"
+
+
+def test_slots_and_status_follow_the_cards_that_were_assigned(node: Mock) -> None:
+    node.deploy(*NODE)
+    by_hand = ByHand(node)
+    by_hand.wait_for(NVIDIA, 2)
+    node.wait_until_ready()
+    first, second = (AssignedDevice(card, "NVIDIA", 3000, 30) for card in cards_for(node, NVIDIA))
+    # By itself, the kubelet would be sent to the emptiest card, of two such to the first.
+    by_hand.assign(pod("one", container("main", WANTS)), NVIDIA, [(second,)])
+    wait_for_success(node, "one")
+    assert node.environment("one")["NVIDIA_VISIBLE_DEVICES"] == second.id
+    assert slots_of(node, "one") == {"main": {second.id}}
+
+    containers = (container("plain", {}), container("a", WANTS), container("b", WANTS))
+    by_hand.assign(pod("two", *containers), NVIDIA, [(), (second,), (first,)])
+    wait_for_success(node, "two")
+    assert slots_of(node, "two") == {"a": {second.id}, "b": {first.id}}
+
+    expected = {
+        "nvidia/0": [("two", "b", 3000, 30)],
+        "nvidia/1": [("one", "main", 3000, 30), ("two", "a", 3000, 30)],
+    }
+    node.cluster.wait(
+        "who holds which card",
+        lambda: holders_of(node),
+        lambda found: found == expected,
+        timeout=TIMEOUT_S,
+    )
+    node.delete_pods("one")
+    del expected["nvidia/1"][0]
+    node.cluster.wait(
+        "that a pod is gone",
+        lambda: holders_of(node),
+        lambda found: found == expected,
+        timeout=TIMEOUT_S,
+    )
+
+
+def slots_of(mock: Mock, name: str) -> dict[str, set[str]]:
+    """The cards of the slots that the kubelet has given to a pod, by container."""
+    uid = mock.cluster.get("pod", name)["metadata"]["uid"]
+    file = mock.machine.device_plugin_dir / "kubelet_internal_checkpoint"
+    entries = json.loads(file.read_text())["Data"]["PodDeviceEntries"]
+    return {
+        entry["ContainerName"]: {
+            device_id.rpartition("-")[0] for ids in entry["DeviceIDs"].values() for device_id in ids
+        }
+        for entry in entries
+        if entry["PodUID"] == uid and entry["ResourceName"] == "nvidia.com/gpu"
+    }
+
+
+def holders_of(mock: Mock) -> dict[str, list[tuple[str, str, int, int]]]:
+    """Who holds which card, as `ctl status` says."""
+    told = json.loads(mock.ctl("status", "-o", "json"))
+    return {
+        card["name"]: [
+            (held["pod"], held["container"], held["memory"], held["cores"])
+            for held in card["holders"]
+        ]
+        for card in told["cards"]
+        if card["holders"]
+    }
 
 
 VENDORS: Mapping[str, tuple[list[str], dict[str, int], dict[str, str]]] = {
