@@ -31,7 +31,11 @@ HIDDEN = (
     *(f"hami_mock.cli.{'ctl.client' if name == 'ctl' else name}" for name in COMMANDS),
 )
 
-DATA = ("hami_mock/vendors/catalog.json", "hami_mock/doctor/refusal_words.json")
+DATA = (
+    "hami_mock/vendors/catalog.json",
+    "hami_mock/vendors/physics.json",
+    "hami_mock/doctor/refusal_words.json",
+)
 
 # Present in a developer's environment, or wanted by a corner of a library that we never enter.
 # Not `unittest`, tempting as it is: some libraries import their mocks.
