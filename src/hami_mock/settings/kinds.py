@@ -1,9 +1,11 @@
 """The kinds of values that options and groups of cards have."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from hami_mock.errors import UsageError
 from hami_mock.kit.values import Kind, checked, choice, factor, listed, or_text, pattern, whole
 from hami_mock.kubelet.limits import parse_version
 from hami_mock.node.xid import XID
@@ -40,6 +42,31 @@ XIDS = listed(XID, "numbers separated by commas, such as 13,31", "N,N").then(
 )
 FOLDER = pattern(r"/.*", "an absolute path", "DIR")
 FILE = pattern(r".+", "a path", "FILE")
+FILES = listed(FILE, "one or more paths, separated by commas", "FILE,FILE", least=1)
+TIME_FACTOR = _whole(1, 10_000)
+
+
+def _load(value: object) -> str:
+    # What reads it is loaded only if it is more than the default.
+    if value == IDLE:
+        return IDLE
+    from hami_mock.node.load_reader import read
+
+    try:
+        read(value, "load")
+    except UsageError as error:
+        raise ValueError("no load") from error
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+IDLE = "idle"
+LOAD = Kind(
+    _load,
+    "a percentage (80), a range (20-60), a shape such as sine:20-80:10m, or a schedule such as "
+    "[{time: 1h, utilization: 80}, {time: 1h, utilization: 0}]",
+    {"type": ["string", "number", "array", "object"]},
+    "LOAD",
+)
 _PORT = r"([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
 ADDRESS = pattern(
     rf"|(\[[0-9A-Fa-f:.]+\]|[^:\s]*):{_PORT}",

@@ -71,6 +71,7 @@ class Option:
 _general = partial(Option, section="General")
 _hami = partial(Option, section="HAMi")
 _faults = partial(Option, section="Faults")
+_load = partial(Option, section="Load")
 
 # fmt: off
 GENERAL = (
@@ -114,9 +115,17 @@ GENERAL = (
     _faults("scenario", kinds.FILE, None,
             "play this scenario from the start (see `hami-mock scenario`)", waits=True),
     _faults("seed", SEED, None,
-            "seed of the scenario's random choices (default: the one in the file)", waits=True),
+            "seed of the random choices of scenarios and of load (default: the one in the "
+            "scenario, and 0 for load)", waits=True),
     _faults("ignored-xids", kinds.XIDS, APPLICATION_ERRORS,
             "Xids that are counted but leave the card healthy"),
+    _load("load", kinds.LOAD, kinds.IDLE,
+          "how busy containers are whose pods don't say it in the annotation hami-mock.io/load: "
+          "80, 20-60, training, inference, sine:20-80:10m, …"),
+    _load("load-trace", kinds.FILES, None,
+          "replay a recorded load (CSV) for containers without an annotation", waits=True),
+    _load("time-factor", kinds.TIME_FACTOR, 1,
+          "let the time of loads and readings run this many times as fast"),
 )
 # fmt: on
 

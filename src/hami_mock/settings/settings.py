@@ -57,6 +57,9 @@ class Settings:
     scenario: str | None
     seed: int | None
     ignored_xids: frozenset[int]
+    load: str
+    load_trace: tuple[str, ...] | None
+    time_factor: int
     kubelet_version: Version | None
     vendors: tuple[VendorSettings, ...]
     given: Mapping[str, Any]
