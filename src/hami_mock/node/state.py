@@ -172,11 +172,9 @@ class NodeState:
 
     def load(self, card: Card, container: Container | None = None) -> Load:
         """Return how busy a card is, in all or with the work of one container."""
-        return Load.total(
-            load
-            for (uuid, by), load in self.loads.items()
-            if uuid == card.uuid and container in (None, by)
-        )
+        if container is not None:
+            return self.loads.get((card.uuid, container), Load())
+        return Load.total(load for (uuid, _), load in self.loads.items() if uuid == card.uuid)
 
     def device_health(self, resource: Resource) -> dict[str, int]:
         """Return how many devices of a resource are healthy, unhealthy, lost or retired."""

@@ -1,0 +1,234 @@
+"""How busy the cards are: what their containers do, and what a card's nature makes of it."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from math import ceil
+from typing import Any
+
+import anyio
+from anyio.abc import TaskStatus
+
+from hami_mock.errors import UsageError
+from hami_mock.kubelet.holder import Container
+from hami_mock.node.cards import Card
+from hami_mock.node.damage import Damage
+from hami_mock.node.holders import Load
+from hami_mock.node.load_reader import read
+from hami_mock.node.load_shapes import Moment
+from hami_mock.node.load_sharing import shared
+from hami_mock.node.physics import Inner, Work, capacity, reading, step
+from hami_mock.node.pods import Pod
+from hami_mock.node.readings import Reading
+from hami_mock.node.state import NodeState
+from hami_mock.settings.settings import Settings
+from hami_mock.sources.holders import HolderReader
+from hami_mock.sources.load_plan import Chooser, Held, Job, Rule, Wish, listed
+from hami_mock.sources.load_usages import usages
+from hami_mock.vendors.physics import traits
+
+_SECONDS = 1.0
+_LONGEST_STEP = 30.0
+_MOST_STEPS = 20
+"""With a large time factor, a second is that many steps of the model at most."""
+_PLAN_SECONDS = 5.0
+"""How often annotations are looked at, if nothing tells of a change."""
+_ASK_SECONDS = 10.0
+"""How often the kubelet is asked for ended pods, or 100 times what it takes to answer."""
+_ASK_SHARE = 0.01
+_MOST_RULES = 1000
+
+
+class LoadSource:
+    """Writes the state's loads and readings, about once a second."""
+
+    def __init__(
+        self,
+        state: NodeState,
+        holders: HolderReader,
+        settings: Callable[[], Settings],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._state = state
+        self._holders = holders
+        self._settings = settings
+        self._clock = clock
+        self.time = clock()
+        """The model's time, in seconds since 1970: that of the clock, or faster."""
+        self._chooser = Chooser(settings().seed or 0, None)
+        self._jobs: dict[str, list[Job]] = {}
+        self._begun: dict[tuple[Container, str], float] = {}
+        """When containers began, by the pod's UID too: another pod may have the same name."""
+        self._inner: dict[str, Inner] = {}
+        self._damage = Damage(state)
+        self._planned = -_PLAN_SECONDS
+        self._changes: tuple[anyio.Event, ...] = ()
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Let time pass until cancelled. Raises UsageError if the trace can't be used."""
+        await self._read_trace()
+        self.advance(0.0)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._ask)
+            task_status.started()
+            before = anyio.current_time()
+            while True:
+                await anyio.sleep(_SECONDS)
+                now = anyio.current_time()
+                self.advance(now - before)
+                before = now
+
+    def advance(self, seconds: float) -> None:
+        """Let so much real time pass: make loads and readings anew, and tell."""
+        self._plan_if_needed(seconds)
+        self._damage.note()
+        passing = seconds * self._settings().time_factor
+        steps = min(_MOST_STEPS, max(1, ceil(passing / _LONGEST_STEP)))
+        for number in range(1, steps):
+            moment = self.time + passing * number / steps
+            for card in self._present:
+                self._step(card, self._work(card, moment), passing / steps)
+        self.time += passing
+        self._show(passing / steps)
+
+    def set_rule(self, word: str, text: str, uuids: frozenset[str] = frozenset()) -> None:
+        """Set a load over all else. Raises UsageError if there are too many, or it is wrong."""
+        rules = self._chooser.rules
+        shape = read(text, "load")
+        if word not in rules and len(rules) >= _MOST_RULES:
+            raise UsageError(f"load: {_MOST_RULES} targets have one already: clear some first")
+        rules.pop(word, None)
+        rules[word] = Rule(word, shape, self.time, uuids)
+        self._replan()
+
+    def clear_rules(self, words: Sequence[str] = ()) -> list[str]:
+        """Take back what was set for targets, or all of it; return for which there was something.
+
+        Raises UsageError for a word that has no load.
+        """
+        rules = self._chooser.rules
+        if unknown := [word for word in words if word not in rules]:
+            has = ", ".join(rules) or "none"
+            raise UsageError(
+                f"load: nothing is set for {word!r}: it is for {has}" for word in unknown
+            )
+        cleared = list(words or rules)
+        for word in dict.fromkeys(cleared):
+            del rules[word]
+        self._replan()
+        return cleared
+
+    def _replan(self) -> None:
+        """Show at once what has changed, not a second later."""
+        self._planned = -_PLAN_SECONDS
+        self.advance(0.0)
+
+    def status(self) -> dict[str, Any]:
+        """Return what `ctl status -o json` shows."""
+        settings = self._settings()
+        return {
+            "default": settings.load,
+            "trace": list(settings.load_trace or ()),
+            "time": round(self.time, 3),
+            "time_factor": settings.time_factor,
+            "set": listed([*self._chooser.rules.values()]),
+        }
+
+    @property
+    def _present(self) -> list[Card]:
+        return [card for card in self._state.node.cards if card.uuid not in self._state.lost]
+
+    async def _read_trace(self) -> None:
+        files = self._settings().load_trace
+        if files and self._chooser.trace is None:
+            from hami_mock.sources import load_traces  # few agents have one
+
+            self._chooser.trace = await anyio.to_thread.run_sync(load_traces.read, files)
+
+    async def _ask(self) -> None:
+        """Keep the holders current: nobody tells when a pod ends."""
+        while True:
+            began = anyio.current_time()
+            await self._holders.refresh_if_old()
+            took = anyio.current_time() - began
+            await anyio.sleep(max(_ASK_SECONDS, took / _ASK_SHARE))
+
+    def _plan_if_needed(self, seconds: float) -> None:
+        self._planned -= seconds
+        is_told = any(change.is_set() for change in self._changes)
+        if self._planned > 0 and not is_told and self._changes:
+            return
+        self._planned = _PLAN_SECONDS
+        self._changes = self._state.holders.changes.next(), self._state.changes.next()
+        self._plan()
+
+    def _plan(self) -> None:
+        state, default = self._state, self._settings().load
+        used = usages(state)
+        on_cards = {card.uuid: used(card) for card in state.node.cards}
+        held = Counter(usage.container for on_card in on_cards.values() for usage in on_card)
+        begun: dict[tuple[Container, str], float] = {}
+        self._jobs = {}
+        for card in state.node.cards:
+            jobs = self._jobs[card.uuid] = []
+            for usage in on_cards[card.uuid]:
+                pod = state.pods.get(usage.container[:2])
+                who = usage.container, pod.uid if pod else ""
+                begun[who] = self._begun.get(who) or begun.get(who) or self._begin(pod)
+                is_linked = card.link is not None and held[usage.container] > 1
+                of = Held(card, usage, pod, begun[who], is_linked)
+                jobs.append(self._chooser.job(of, default))
+        self._begun = begun
+        self._chooser.forget_all_but(state.pods)
+
+    def _begin(self, pod: Pod | None) -> float:
+        """Return when a container began that is seen for the first time."""
+        if pod is None or not pod.started:
+            return self.time
+        return self.time - max(0.0, self._clock() - pod.started)
+
+    def _wishes(self, card: Card, moment: float) -> list[Wish]:
+        return [
+            job.wish(Moment(max(0.0, moment - job.begun), moment, job.key))
+            for job in self._jobs.get(card.uuid, ())
+        ]
+
+    def _work(self, card: Card, moment: float) -> Work:
+        """Return what the containers do together, without saying which one does what."""
+        wishes = self._wishes(card, moment)
+        busy = sum(wish.busy for wish in wishes)
+        linked = sum(
+            wish.busy
+            for wish, job in zip(wishes, self._jobs.get(card.uuid, ()), strict=True)
+            if job.is_linked
+        )
+        return Work(min(100.0, busy), 0, len(wishes), linked * min(1.0, 100 / (busy or 1)))
+
+    def _step(self, card: Card, work: Work, seconds: float) -> Inner:
+        inner = self._inner.get(card.uuid, Inner())
+        trouble = self._damage.of(card.uuid).trouble
+        inner = step(traits(card.vendor.maker, card.model), inner, work, trouble, seconds)
+        self._inner[card.uuid] = inner
+        return inner
+
+    def _show(self, seconds: float) -> None:
+        """Do the last step with whole numbers, which all who look will agree on."""
+        loads: dict[tuple[str, Container], Load] = {}
+        readings: dict[str, Reading] = {}
+        for card in self._present:
+            nature = traits(card.vendor.maker, card.model)
+            condition = self._damage.of(card.uuid)
+            is_stopped = condition.trouble.stopped
+            jobs = self._jobs.get(card.uuid, ())
+            wishes = self._wishes(card, self.time)
+            busy = shared([0 if is_stopped else wish.busy for wish in wishes], 100)
+            memory = shared([wish.memory for wish in wishes], capacity(nature, card.memory))
+            for job, *amounts in zip(jobs, busy, memory, strict=True):
+                loads[card.uuid, job.container] = Load(*amounts)
+            linked = sum(part for part, job in zip(busy, jobs, strict=True) if job.is_linked)
+            work = Work(sum(busy), sum(memory), len(jobs), linked)
+            inner = self._step(card, work, seconds)
+            readings[card.uuid] = reading(nature, card.memory, inner, work, condition)
+        self._inner = {u: inner for u, inner in self._inner.items() if u in self._state.cards}
+        self._state.loads, self._state.readings = loads, readings
+        self._state.load_changes.send()
