@@ -2,8 +2,9 @@
 
 import logging
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import anyio
@@ -30,6 +31,7 @@ from hami_mock.views.http.view import HttpView, agent_routes
 
 if TYPE_CHECKING:
     from hami_mock.cluster.kubernetes import Kubernetes
+    from hami_mock.sources.load import LoadSource
     from hami_mock.views.hami.allocator import Allocator
 
 _log = logging.getLogger(__name__)
@@ -118,6 +120,7 @@ class Agent:
             from hami_mock.sources.pods import PodReader
 
             yield "pods", PodReader(self.state, kubernetes.watch_pods)
+        yield "load", self.load
         yield "source", self.source
         if kubernetes is not None and settings.kubernetes_events:
             from hami_mock.views.node_events import NodeEvents
@@ -179,8 +182,23 @@ class Agent:
             **status(self.state, self.plugins, self.failures(), self.notices()),
             "configuration": self.configuration.as_data(),
             "scenario": self.stage.status,
+            "load": self.load.status(),
             "views": {view.name: view.status() for view in self.views},
         }
+
+    @cached_property
+    def load(self) -> "LoadSource":
+        from hami_mock.sources.load import LoadSource
+
+        return LoadSource(self.state, self.holders, lambda: self.configuration.settings)
+
+    async def set_load(self, targets: Sequence[str], load: str | None) -> list[str]:
+        """Set the load of containers, or take it back; return what changed. Raises UsageError."""
+        from hami_mock.control.loading import set_load
+
+        # Not only if it is old: a pod that has just begun may be named.
+        await self.holders.refresh()
+        return set_load(self.state, self.load, targets, load)
 
     async def set_options(self, values: Mapping[str, str], reset: bool) -> list[str]:
         """Set options over all else; return what changed. Raises UsageError."""

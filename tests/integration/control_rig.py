@@ -3,7 +3,7 @@
 import gc
 import json
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,10 @@ class FakeAgent:
             raise UsageError(["one: wrong", "two: wrong"])
         self.noted.append((values, reset))
         return [f"{name}: {value}" for name, value in values.items()]
+
+    async def set_load(self, targets: Sequence[str], load: str | None) -> list[str]:
+        self.noted.append((tuple(targets), load))
+        return [f"{target}: {load}" for target in targets] or ["no load was set"]
 
     async def reload(self) -> list[str]:
         raise RuntimeError("the disk is on fire")

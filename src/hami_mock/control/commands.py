@@ -1,7 +1,7 @@
 """What the agent does for each request: checks its arguments, and calls the operation."""
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -43,6 +43,9 @@ class Controlled(Protocol):
 
     async def set_options(self, values: Mapping[str, str], *, reset: bool) -> list[str]:
         """Set options, after having dropped those set before if `reset`; return what changed."""
+
+    async def set_load(self, targets: Sequence[str], load: str | None) -> list[str]:
+        """Set the load of containers, or with None take it back; return what changed."""
 
     async def reload(self) -> list[str]:
         """Read the configuration again; return what changed."""
@@ -86,6 +89,7 @@ _MOST_ITEMS = 1000
 _VALUE = _text(100_000)
 TEXT = _text(MOST_REQUEST_BYTES)
 NAME = _text(4096)
+LOAD = _text(10_000)
 TARGETS = Kind(_words, "one or more words for cards or resources")
 VALUES = Kind(_values, "options and their values, as text")
 SINCE: Kinds = {
@@ -153,6 +157,7 @@ class Commands:
             "status": Operation(controlled.status),
             "events": Operation(self._events, optional=SINCE),
             "set": Operation(self._set, {"values": VALUES, "reset": SWITCH}),
+            "load": Operation(self._load, optional={"targets": TARGETS, "load": LOAD}),
             "reload": Operation(self._reload),
             "play": Operation(self._play, {"text": TEXT, "name": NAME}, {"seed": SEED}),
             "stop": Operation(controlled.stop_scenario),
@@ -211,6 +216,11 @@ class Commands:
     async def _set(self, values: Mapping[str, str], reset: bool) -> Any:
         lines = await self._controlled.set_options(values, reset=reset)
         return {"summary": lines or ["nothing changed"]}
+
+    async def _load(self, targets: Sequence[str] = (), load: str | None = None) -> Any:
+        if load is not None and not targets:
+            raise UsageError("targets: is missing: name cards or pods")
+        return {"summary": await self._controlled.set_load(targets, load)}
 
     async def _reload(self) -> Any:
         return {"summary": await self._controlled.reload() or ["nothing changed"]}

@@ -8,6 +8,7 @@ from typing import Any
 from hami_mock import __version__
 from hami_mock.node.cards import Card
 from hami_mock.node.holders import Holding, Load
+from hami_mock.node.readings import Reading
 from hami_mock.node.state import NodeState
 from hami_mock.views.deviceplugin.lifecycle import Phase, PluginLifecycle
 
@@ -67,8 +68,20 @@ def _card(card: Card, state: NodeState, holdings: Sequence[Holding]) -> dict[str
         "reasons": list(health.reasons),
         "xids": {str(xid): n for (of, xid), n in state.xids.items() if of == uuid},
         "load": asdict(state.load(card)),
+        "reading": _reading(state.readings.get(uuid)),
         "holders": [_holding(holding, card, state) for holding in holdings],
     }
+
+
+def _reading(reading: Reading | None) -> dict[str, Any] | None:
+    """Return what a card shows now; None: it is lost, or the load hasn't begun."""
+    if reading is None:
+        return None
+    found = {
+        name: round(value, 3) if isinstance(value, float) else value
+        for name, value in asdict(reading).items()
+    }
+    return {**found, "throttles": sorted(reading.throttles)}
 
 
 def _holding(holding: Holding, card: Card, state: NodeState) -> dict[str, Any]:

@@ -128,6 +128,24 @@ def _advice(name: str) -> str:
     return f"write set {name} {vendor}={option.shown_default or option.kind.metavar}"
 
 
+_LOAD_HELP = (
+    "a pod (NAMESPACE/POD), one of its containers (NAMESPACE/POD/CONTAINER), a glob of either, or "
+    "cards (nvidia/0, a vendor, all) for whatever runs there; and last the load: percent of the "
+    "card (80), a range (20-60), steady, idle, ramp, sine, burst, training or inference with "
+    "percent, period and memory (sine:20-80:10m:memory=50), or a schedule"
+)
+
+
+def _load_request(parsed: Parsed) -> Request:
+    *targets, last = parsed.words or [""]
+    if parsed.clear:
+        return Request("load", {"targets": parsed.words} if parsed.words else {})
+    if not targets:
+        example = f"ctl load {last or 'default/train-0'} 90"
+        raise UsageError(f"load: name a target and its load, such as {example}, or use --clear")
+    return Request("load", {"targets": targets, "load": last})
+
+
 def _play_request(parsed: Parsed) -> Request:
     is_stdin = parsed.file == "-"
     try:
@@ -169,6 +187,23 @@ _OWN = {
         (
             _argument("values", "any option of `hami-mock run`", metavar="OPTION=VALUE", nargs="*"),
             _switch("--reset", "first drop everything that was set with this command"),
+        ),
+    ),
+    "load": CtlCommand(
+        "set how busy containers are, from now on and over all else",
+        (
+            "load default/train-0 90",
+            "load default/train-0/main sine:20-80:10m",
+            "load 'default/serve-*' inference:10-80:memory=75",
+            "load nvidia/0 training",
+            "load default/job '[{time: 1h, utilization: 80}, {time: 1h, utilization: 0}]'",
+            "load default/train-0 --clear",
+            "load --clear",
+        ),
+        _load_request,
+        (
+            _argument("words", _LOAD_HELP, metavar="TARGET… LOAD", nargs="*"),
+            _switch("--clear", "take back what was set for the targets, or for all"),
         ),
     ),
     "reload": CtlCommand(

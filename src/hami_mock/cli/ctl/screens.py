@@ -69,9 +69,18 @@ def status(result: Data) -> Iterator[str]:
     yield from _configuration(result["configuration"])
     if result["scenario"]:
         yield from (line[0].upper() + line[1:] for line in scenario(result["scenario"]))
-    for part in (_cards(result["cards"]), _resources(result["resources"]), _holders(result)):
-        yield ""
-        yield from part
+    cards = result["cards"]
+    for part in (
+        _cards(cards),
+        _readings(cards),
+        _resources(result["resources"]),
+        _holders(result),
+    ):
+        if lines := [*part]:
+            yield ""
+            yield from lines
+    for target, load in result.get("load", {}).get("set", {}).items():
+        yield from _hanging(f"Load set with ctl: {cut(target)} {cut(load)}", 2)
 
 
 def _configuration(data: Data) -> Iterator[str]:
@@ -110,6 +119,25 @@ def _health(card: Data) -> str:
     return paint("; ".join(card["reasons"]), Style.RED)
 
 
+def _readings(cards: list[Data]) -> Iterator[str]:
+    rows = [
+        (
+            card["name"],
+            f"{reading['busy']:.0f}",
+            reading["memory_used"],
+            f"{reading['power']:.0f}",
+            f"{reading['temperature']:.0f}",
+            reading["sm_clock"],
+            ", ".join(each for each in reading["throttles"] if each != "gpu_idle") or "-",
+        )
+        for card in cards
+        if (reading := card.get("reading"))
+    ]
+    if rows:
+        header = ("CARD", "BUSY %", "USED MiB", "POWER W", "TEMP C", "CLOCK MHz", "SLOWED BY")
+        yield from table(header, rows, " rrrrr")
+
+
 def _resources(resources: list[Data]) -> Iterator[str]:
     if not resources:
         yield "No resources are registered."
@@ -144,8 +172,8 @@ def _holders(result: Data) -> Iterator[str]:
             card["name"],
             f"{holder['namespace']}/{holder['pod']}" if holder["pod"] else "not known yet",
             holder["container"] or "-",
-            holder["memory"],
-            f"{holder['cores']} %",
+            f"{holder['load']['busy']} of {holder['cores']} %",
+            f"{holder['load']['memory']} of {holder['memory']}",
             ", ".join(f"{count}\xa0{name}" for name, count in holder["devices"].items()),
         )
         for card in result["cards"]
@@ -153,8 +181,9 @@ def _holders(result: Data) -> Iterator[str]:
     ]
     if rows:
         # A number and what it counts have been held together.
-        header = ("CARD", "POD", "CONTAINER", "MEMORY MiB", "CORES", "HOLDS")
+        header = ("CARD", "POD", "CONTAINER", "BUSY", "USED MiB", "HOLDS")
         lines = table(header, rows, "   rr")
         yield from (line.replace("\xa0", " ") for line in lines)
     else:
         yield "No pod holds a device."
+

@@ -110,6 +110,7 @@ def test_who_holds_what() -> None:
             "devices": {"nvidia.com/gpu": 1, "x/mem": 512},
             "memory": 512,
             "cores": 30,
+            "load": {"busy": 20, "memory": 256},
         },
         {
             "namespace": "default",
@@ -118,13 +119,14 @@ def test_who_holds_what() -> None:
             "devices": {"nvidia.com/gpu": 2},
             "memory": 32768,
             "cores": 100,
+            "load": {"busy": 0, "memory": 0},
         },
     ]
     lines = shown(status(cards=[card(holders=holders)])).splitlines()
     assert lines[-3:] == [
-        "CARD      POD        CONTAINER  MEMORY MiB  CORES  HOLDS",
-        "nvidia/0  default/a  main              512   30 %  1 nvidia.com/gpu, 512 x/mem",
-        "nvidia/0  default/b  main            32768  100 %  2 nvidia.com/gpu",
+        "CARD      POD        CONTAINER        BUSY    USED MiB  HOLDS",
+        "nvidia/0  default/a  main       20 of 30 %  256 of 512  1 nvidia.com/gpu, 512 x/mem",
+        "nvidia/0  default/b  main       0 of 100 %  0 of 32768  2 nvidia.com/gpu",
     ]
 
 
@@ -135,6 +137,26 @@ def test_what_is_not_known_is_said_once() -> None:
     assert lines[1] == "notice: not read yet"
     assert lines[-1] == "Who holds what isn't known: there is no x"
     assert len([line for line in lines if "there is no x" in line]) == 1
+
+
+def test_what_the_cards_show() -> None:
+    reading = {
+        "busy": 80.0,
+        "memory_used": 8192,
+        "power": 61.7,
+        "temperature": 54.4,
+        "sm_clock": 795,
+        "throttles": ["gpu_idle", "sw_thermal"],
+    }
+    cards = [card(reading=reading), card("nvidia/1", health="lost", reasons=["lost"], reading=None)]
+    rules = {"default/a": "sine:20-80:10m"}
+    lines = shown(status(cards=cards, load={"set": rules})).splitlines()
+    assert lines[6:8] == [
+        "CARD      BUSY %  USED MiB  POWER W  TEMP C  CLOCK MHz  SLOWED BY",
+        "nvidia/0      80      8192       62      54        795  sw_thermal",
+    ]
+    assert lines[8] == ""
+    assert lines[-1] == "Load set with ctl: default/a sine:20-80:10m"
 
 
 def test_the_configuration_and_the_scenario() -> None:
@@ -247,9 +269,10 @@ def test_a_number_stays_with_what_it_counts(monkeypatch: pytest.MonkeyPatch) -> 
         "devices": devices,
         "memory": 16384,
         "cores": 30,
+        "load": {"busy": 0, "memory": 0},
     }
     lines = shown(status(cards=[card(holders=[holder])])).splitlines()
-    assert [line.split("30 %")[-1].strip() for line in lines[-3:]] == [
+    assert [line.split("of 16384")[-1].strip() for line in lines[-3:]] == [
         "1 nvidia.com/gpu,",
         "30 nvidia.com/gpucores,",
         "16384 nvidia.com/gpumem",
