@@ -24,11 +24,13 @@ from hami_mock.hami.kinds import JSON
 from hami_mock.hami.lock import NodeLock
 from hami_mock.kit import durations, moments, strict_yaml, values
 from hami_mock.kubelet import limits, unit_ids, wire
+from hami_mock.node import load_reader
+from hami_mock.node.load_shapes import KINDS, Moment
 from hami_mock.node.sizing import Node
 from hami_mock.settings.hami_config import device_config
 from hami_mock.settings.options import OPTIONS
 from hami_mock.settings.settings import Settings, load, load_all
-from hami_mock.sources import unit_record
+from hami_mock.sources import load_traces, unit_record
 from hami_mock.sources.annotated.derive import derive, relevant
 from hami_mock.sources.annotated.node_object import quantity
 from hami_mock.sources.configured import configured_node
@@ -88,7 +90,7 @@ def _flags(data: bytes) -> None:
         OPTIONS[i % len(OPTIONS)].name: line
         for i, line in zip((*data[-8:], *range(8)), lines, strict=False)
     }
-    for name in ("config", "device-config-file", "scenario"):
+    for name in ("config", "device-config-file", "scenario", "load-trace"):
         chosen.pop(name, None)  # a file of that name is another target
     load(chosen, chosen)
 
@@ -232,6 +234,24 @@ def _scenario(text: str) -> None:
     scenario_reader.parse(text, "scenario.yaml", _a_node())
 
 
+def _load(text: str) -> None:
+    """Read a load as an annotation has it, and ask how busy that is."""
+    shape = load_reader.read(text, "x")
+    for elapsed in (0.0, 59.5, 1e6):
+        moment = Moment(elapsed, NOW.timestamp(), 7)
+        if not 0 <= shape.value(moment) <= 100 or not 0 <= shape.memory_part(moment) <= 100:
+            raise Broken("a load that is no percentage")
+
+
+def _load_trace(data: bytes) -> None:
+    trace = load_traces.read([file_of(data, "trace.csv")])
+    if series := trace.find(("default", "a", "main"), 7):
+        for elapsed in (0.0, 59.5, 1e6):
+            busy = trace.at(series, elapsed).busy
+            if busy is not None and not 0 <= busy <= 100:
+                raise Broken("a trace that is no percentage")
+
+
 def _request(data: bytes) -> None:
     try:
         read_request(data)
@@ -302,6 +322,14 @@ TARGETS = (
         seeds.files("examples/scenarios/*.yaml"),
         _SCENARIO_WORDS,
     ),
+    Target(
+        "load",
+        _of_text(_load),
+        (UsageError,),
+        _encoded(*seeds.LOADS),
+        _encoded(*KINDS, "memory=", "part=", "period=", "time: ", "utilization: ", "repeat: "),
+    ),
+    Target("load-trace", _load_trace, (UsageError,), _encoded(*seeds.TRACES), _encoded("NA", ",")),
     Target("durations", _of_text(durations.parse), (ValueError,), _encoded(*seeds.DURATIONS)),
     Target("moments", _of_text(_moment), (ValueError,), _encoded(*seeds.MOMENTS)),
     Target("versions", _of_text(limits.parse_version), (ValueError,), _encoded("v1.36.4", "1.35")),

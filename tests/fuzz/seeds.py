@@ -47,6 +47,23 @@ MIG = (
 TEMPLATES = ('[{"UUID":"0E3A8B1C","temp":"vir05_1c_16g"}]',)
 DURATIONS = ("30s", "2m", "1h30m", "500ms", "1d2h3m4.5s", "0.25", "90")
 MOMENTS = ("10:00", "23:59:59.5", "2026-11-16 10:00", "2026-11-16T10:00:00Z", "2m", "20261116")
+LOADS = (
+    "80",
+    "20-60",
+    "idle",
+    "sine:20-80:10m:memory=50",
+    "burst:5-95:5m:part=30s",
+    "training:90-98:30m",
+    "inference:10-80",
+    "[{time: 1h, utilization: 80}, {time: 30m, utilization: 0-5}]",
+    "{schedule: [{time: 1h, utilization: 80}], repeat: 3, memory: 20}",
+    "{shape: ramp, utilization: 0-90, period: 10m}",
+)
+TRACES = (
+    "time,utilization,memory,name\n0,10,50,default/a\n1m,NA,60,default/a/main\n",
+    "value,timestamp_anon,container_ip\n55.5,100,10.0.0.1\n2147483648,160,10.0.0.1\n",
+    "time,machineId,gpu0_util,gpu1_util,\n2017-10-03 00:00:00 PDT,m1,NA,5.0,\n",
+)
 UNIT_RECORDS = (
     '{"nvidia.com/gpumem":{"heads":"0123","cards":{"GPU-1":[[0,100],[200,300]],"GPU-2":[[100,200]]'
     "}}}",
@@ -58,6 +75,7 @@ REQUESTS = tuple(
         "status": {},
         "events": {"since": 1, "after": 1.5},
         "follow": {"since": 0},
+        "load": {"targets": ["nvidia/0"], "load": "sine:20-80:10m"},
         "watch": {},
         "set": {"values": {"nvidia-cards": "3", "nvidia-memory": "1024"}, "reset": False},
         "reload": {},
