@@ -8,6 +8,7 @@ import sys
 os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
 
 from bench.list_figures import list_figures
+from bench.load_model_figures import load_model_figures
 from bench.process_figures import idle_figures, start_figures
 from bench.progress import clear, say
 from bench.report import Section, as_json, as_table
@@ -38,6 +39,7 @@ def _measure(*, is_quick: bool) -> list[Section]:
             start_figures(work, repeats=3 if is_quick else 20),
             list_figures(work, repeats=3 if is_quick else 11),
             stall_figures(work, repeats=3 if is_quick else 11),
+            load_model_figures(repeats=3 if is_quick else 20),
             idle_figures(work, seconds=5 if is_quick else 30),
         ]
         say("done")
