@@ -18,7 +18,6 @@ from hami_mock.views.deviceplugin.lifecycle import Phase, PluginLifecycle
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _Rows = Iterable[tuple[Sequence[str], float]]
 """The values of a metric's labels, each with the metric's own."""
 

@@ -42,16 +42,18 @@ Routes = Mapping[str, Callable[[], Answer]]
 
 
 @asynccontextmanager
-async def serve_http(address: str, routes: Routes) -> AsyncIterator[str]:
+async def serve_http(
+    address: str, routes: Routes, option: str = "http-listen"
+) -> AsyncIterator[str]:
     """Serve at HOST:PORT for as long as the context lasts; yield the address that came of it.
 
-    Raises StartError if the address can't be had.
+    Raises StartError, which names the option, if the address can't be had.
     """
     host, _, port = address.rpartition(":")
     try:
         listener = _listen(host.strip("[]"), int(port))
     except (OSError, OverflowError) as error:
-        raise StartError(f"--http-listen: can't listen on {address!r}: {error}") from error
+        raise StartError(f"--{option}: can't listen on {address!r}: {error}") from error
     with listener:
         server = _Server(listener, routes)
         server.run()

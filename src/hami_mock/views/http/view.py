@@ -2,8 +2,6 @@
 
 import json
 import logging
-import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from types import MappingProxyType
@@ -14,7 +12,8 @@ from anyio.abc import TaskStatus
 
 from hami_mock.sources.configuration import Configuration
 from hami_mock.views.deviceplugin.lifecycle import Phase, PluginLifecycle
-from hami_mock.views.http.metrics import CONTENT_TYPE, NodeCollector, render
+from hami_mock.views.http.metrics import NodeCollector, render
+from hami_mock.views.http.scrapes import Scrapes
 from hami_mock.views.http.server import Answer, Routes, serve_http
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -52,27 +51,8 @@ def agent_routes(
     return {
         "/healthz": lambda: Answer(b"ok\n"),
         "/readyz": ready,
-        "/metrics": _Scrapes(shown).answer,
+        "/metrics": Scrapes(lambda: render(shown)).answer,
     }
-
-
-class _Scrapes:
-    """Makes the metrics anew for each scrape, but at most ten times a second.
-
-    It takes milliseconds: a crowd that wants nothing else would leave no time for the kubelet.
-    """
-
-    def __init__(self, collector: NodeCollector) -> None:
-        self._collector = collector
-        self._text = b""
-        self._made: deque[float] = deque(maxlen=10)
-
-    def answer(self) -> Answer:
-        now = time.monotonic()
-        if len(self._made) < 10 or now - self._made[0] >= 1:
-            self._text = render(self._collector)
-            self._made.append(now)
-        return Answer(self._text, content_type=CONTENT_TYPE)
 
 
 def readiness(

@@ -18,7 +18,8 @@ from hami_mock.settings.settings import load
 from hami_mock.sources.configured import configured_node
 from hami_mock.views.deviceplugin.counters import BUCKETS, Histogram
 from hami_mock.views.deviceplugin.lifecycle import Phase
-from hami_mock.views.http.metrics import CONTENT_TYPE, NodeCollector, render
+from hami_mock.views.http.metrics import NodeCollector, render
+from hami_mock.views.http.scrapes import CONTENT_TYPE
 from hami_mock.views.http.server import Answer, respond, serve_http
 from hami_mock.views.http.view import agent_routes, readiness
 from tests.unit.builders import NODE
@@ -305,7 +306,7 @@ def test_a_crowd_of_scrapes_gets_the_same_text_and_a_later_one_a_new_one(
     socket_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 1000.0
-    monkeypatch.setattr("hami_mock.views.http.view.time.monotonic", lambda: now)
+    monkeypatch.setattr("hami_mock.views.http.scrapes.time.monotonic", lambda: now)
     agent = make_agent(socket_folder)
     scrape = agent_routes(NodeCollector(agent.state, agent.plugins, agent.configuration))[
         "/metrics"
