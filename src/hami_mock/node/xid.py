@@ -37,6 +37,11 @@ _MEANINGS = {
 }
 
 
+def meaning_of(xid: int) -> str:
+    """Return what a Xid means, 0 being none; empty if it isn't known."""
+    return _MEANINGS.get(xid, "" if xid else "no error")
+
+
 def describe(xid: int) -> str:
     meaning = _MEANINGS.get(xid)
     return f"Xid {xid} ({meaning})" if meaning else f"Xid {xid}"

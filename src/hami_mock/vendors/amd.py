@@ -1,8 +1,20 @@
 """AMD."""
 
+from typing import TYPE_CHECKING
+
 from hami_mock.hami.kinds import HAMI_LOCK, JSON
 from hami_mock.vendors.scheduling import ConfigSection, NodeAnnotations, Scheduling, pod_annotations
 from hami_mock.vendors.vendor import Vendor, core_offer, memory_offer, slot_offer
+
+if TYPE_CHECKING:
+    from hami_mock.vendors.exporter import Exporter
+
+
+def _exporter() -> "Exporter":
+    from hami_mock.vendors import amd_exporter
+
+    return amd_exporter.EXPORTER
+
 
 AMD = Vendor(
     maker="amd",
@@ -27,4 +39,5 @@ AMD = Vendor(
         variables=(("HIP_DEVICE_MEMORY_LIMIT", "{memory}m"),),
     ),
     config=ConfigSection("amd"),
+    exporter=_exporter,
 )

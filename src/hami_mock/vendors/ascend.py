@@ -10,6 +10,7 @@ from hami_mock.vendors.vendor import CountRule, Identity, Offer, Role, Vendor
 
 if TYPE_CHECKING:
     from hami_mock.hami.config_section import Section
+    from hami_mock.vendors.exporter import Exporter
     from hami_mock.vendors.handout import Container, Given
     from hami_mock.vendors.scheduling import CardFacts
 
@@ -87,6 +88,12 @@ def _options(root: "Section", _node_name: str) -> "Mapping[str, tuple[object, st
     return {"mode": (HAMI_CORE, "vnpus.hamiVnpuCore")}
 
 
+def _exporter() -> "Exporter":
+    from hami_mock.vendors import ascend_exporter
+
+    return ascend_exporter.EXPORTER
+
+
 ASCEND = Vendor(
     maker="ascend",
     title="Ascend",
@@ -130,4 +137,5 @@ ASCEND = Vendor(
     config=ConfigSection(
         "vnpus", factor="memoryFactor", chips=_chips, slots=_slots, options=_options
     ),
+    exporter=_exporter,
 )

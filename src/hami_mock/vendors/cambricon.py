@@ -1,11 +1,22 @@
 """Cambricon."""
 
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from hami_mock.hami.kinds import Lock
 from hami_mock.kubelet.unit_ids import LEAD
 from hami_mock.vendors.scheduling import ConfigSection, Scheduling, pod_annotations
 from hami_mock.vendors.vendor import CountRule, Identity, Offer, Role, Vendor, slot_offer
+
+if TYPE_CHECKING:
+    from hami_mock.vendors.exporter import Exporter
+
+
+def _exporter() -> "Exporter":
+    from hami_mock.vendors import cambricon_exporter
+
+    return cambricon_exporter.EXPORTER
+
 
 CAMBRICON = Vendor(
     maker="cambricon",
@@ -41,4 +52,5 @@ CAMBRICON = Vendor(
         lock=Lock("cambricon.com/dsmlu.lock", timedelta(minutes=2)),
     ),
     config=ConfigSection("cambricon"),
+    exporter=_exporter,
 )

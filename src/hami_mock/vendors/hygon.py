@@ -1,8 +1,20 @@
 """Hygon. Its plugin mounts files instead of setting variables."""
 
+from typing import TYPE_CHECKING
+
 from hami_mock.hami.kinds import COLON, HAMI_LOCK, ReportStyle
 from hami_mock.vendors.scheduling import ConfigSection, Scheduling, pod_annotations, reporting_node
 from hami_mock.vendors.vendor import Vendor, core_offer, memory_offer, slot_offer
+
+if TYPE_CHECKING:
+    from hami_mock.vendors.exporter import Exporter
+
+
+def _exporter() -> "Exporter":
+    from hami_mock.vendors import hygon_exporter
+
+    return hygon_exporter.EXPORTER
+
 
 HYGON = Vendor(
     maker="hygon",
@@ -23,4 +35,5 @@ HYGON = Vendor(
         has_model_as_type=True,
     ),
     config=ConfigSection("hygon", factor="memoryFactor"),
+    exporter=_exporter,
 )

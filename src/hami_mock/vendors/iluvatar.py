@@ -1,9 +1,21 @@
 """Iluvatar."""
 
+from typing import TYPE_CHECKING
+
 from hami_mock.hami.kinds import COLON, HAMI_LOCK
 from hami_mock.kubelet.unit_ids import LEAD
 from hami_mock.vendors.scheduling import ConfigSection, Scheduling, pod_annotations, reporting_node
 from hami_mock.vendors.vendor import CountRule, Offer, Role, Vendor
+
+if TYPE_CHECKING:
+    from hami_mock.vendors.exporter import Exporter
+
+
+def _exporter() -> "Exporter":
+    from hami_mock.vendors import iluvatar_exporter
+
+    return iluvatar_exporter.EXPORTER
+
 
 ILUVATAR = Vendor(
     maker="iluvatar",
@@ -42,4 +54,5 @@ ILUVATAR = Vendor(
         sums_cores=True,
     ),
     config=ConfigSection("iluvatars", chips=lambda root: root.sections("iluvatars")),
+    exporter=_exporter,
 )

@@ -8,6 +8,7 @@ from hami_mock.vendors.vendor import Vendor, core_offer, memory_offer, slot_offe
 
 if TYPE_CHECKING:
     from hami_mock.hami.register import Codec
+    from hami_mock.vendors.exporter import Exporter
 
 WORD = "Metax-SGPU"
 """What the scheduler calls every sliced card, whatever its model."""
@@ -20,6 +21,13 @@ def _codec() -> "Codec":
 
 
 ENCODING = Encoding("Metax's JSON", _codec)
+
+
+def _exporter() -> "Exporter":
+    from hami_mock.vendors import metax_exporter
+
+    return metax_exporter.EXPORTER
+
 
 METAX = Vendor(
     maker="metax",
@@ -40,6 +48,7 @@ METAX = Vendor(
         custom=lambda _word, _index, product: {"Model": product},
     ),
     config=ConfigSection("metax"),
+    exporter=_exporter,
 )
 
 METAX_GPU = METAX.whole(

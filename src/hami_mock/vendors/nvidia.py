@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from hami_mock.hami.config_section import Section
     from hami_mock.hami.mig import MigProfile
     from hami_mock.vendors.catalog import Model
+    from hami_mock.vendors.exporter import Exporter
     from hami_mock.vendors.handout import Container, Given
     from hami_mock.vendors.scheduling import CardFacts
 
@@ -50,6 +51,12 @@ def _options(root: "Section", node_name: str) -> "Mapping[str, tuple[object, str
     from hami_mock.vendors import nvidia_config
 
     return nvidia_config.options(root, node_name)
+
+
+def _exporter() -> "Exporter":
+    from hami_mock.vendors import nvidia_exporter
+
+    return nvidia_exporter.EXPORTER
 
 
 NVIDIA = Vendor(
@@ -96,4 +103,5 @@ NVIDIA = Vendor(
         hand_out=_hand_out,
     ),
     config=ConfigSection("nvidia", factor="memoryFactor", more=("nodeconfig",), options=_options),
+    exporter=_exporter,
 )

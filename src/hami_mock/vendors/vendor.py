@@ -1,6 +1,6 @@
 """What there is to know of a vendor: one object, which stands in the file with the maker's name."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -11,6 +11,7 @@ from hami_mock.vendors.scheduling import ConfigSection, Scheduling
 
 if TYPE_CHECKING:
     # What HAMi's scheduler knows takes long to load, and few agents need it.
+    from hami_mock.vendors.exporter import Exporter
     from hami_mock.vendors.hami_vendor import HamiVendor
 
 
@@ -122,6 +123,7 @@ class Vendor:
     - modes: in which ways its cards can be sliced, the default first
     - has_xids: its driver reports errors by number
     - counted: the resource that can be derived from what its own plugin registers
+    - exporter: loads what its exporter serves; None if nobody reads one
     """
 
     maker: str
@@ -142,6 +144,7 @@ class Vendor:
     modes: tuple[str, ...] = ()
     has_xids: bool = False
     counted: CountRule | None = None
+    exporter: "Callable[[], Exporter] | None" = None
 
     @property
     def name(self) -> str:

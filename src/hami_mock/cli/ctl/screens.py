@@ -186,4 +186,3 @@ def _holders(result: Data) -> Iterator[str]:
         yield from (line.replace("\xa0", " ") for line in lines)
     else:
         yield "No pod holds a device."
-

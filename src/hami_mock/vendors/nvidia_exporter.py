@@ -1,0 +1,95 @@
+"""dcgm-exporter 4.5.3-4.8.2: its default set, in its order. It writes doubles as %f."""
+
+from hami_mock.vendors.exporter import Exporter, Metric
+
+_DEV, _PROF = "DCGM_FI_DEV_", "DCGM_FI_PROF_"
+_DOUBLE = "%f"
+
+EXPORTER = Exporter(
+    port=9400,
+    option="dcgm-listen",
+    monitored_as="NVIDIA-{product}",
+    card_labels=(
+        ("gpu", "{index}"),
+        ("UUID", "{uuid}"),
+        ("pci_bus_id", "{bus}"),
+        ("device", "nvidia{minor}"),
+        ("modelName", "{product}"),
+        ("Hostname", "{node}"),
+        ("DCGM_FI_DRIVER_VERSION", "{driver}"),
+    ),
+    container_labels=(
+        ("container", "{container}"),
+        ("namespace", "{namespace}"),
+        ("pod", "{pod}"),
+    ),
+    metrics=(
+        Metric(f"{_DEV}SM_CLOCK", "sm_clock", "Clock of the SMs (in MHz)."),
+        Metric(f"{_DEV}MEM_CLOCK", "memory_clock", "Clock of the memory (in MHz)."),
+        Metric(f"{_DEV}MEMORY_TEMP", "memory_temperature", "Temperature of the memory (in C)."),
+        Metric(f"{_DEV}GPU_TEMP", "temperature", "Temperature of the GPU (in C)."),
+        Metric(f"{_DEV}POWER_USAGE", "power", "Power draw (in W).", form=_DOUBLE),
+        Metric(
+            f"{_DEV}TOTAL_ENERGY_CONSUMPTION",
+            "energy",
+            "Energy used since boot (in mJ).",
+            "counter",
+        ),
+        Metric(f"{_DEV}PCIE_REPLAY_COUNTER", "zero", "Number of PCIe retries.", "counter"),
+        Metric(f"{_DEV}GPU_UTIL", "busy", "GPU utilization (in %)."),
+        Metric(f"{_DEV}MEM_COPY_UTIL", "memory_busy", "Memory utilization (in %)."),
+        Metric(f"{_DEV}ENC_UTIL", "zero", "Encoder utilization (in %)."),
+        Metric(f"{_DEV}DEC_UTIL", "zero", "Decoder utilization (in %)."),
+        Metric(
+            f"{_DEV}XID_ERRORS",
+            "last_xid",
+            "Number of the last Xid.",
+            live=(("err_code", "last_xid", "%d"), ("err_msg", "xid_meaning", "%s")),
+        ),
+        Metric(f"{_DEV}FB_FREE", "memory_free", "Free framebuffer memory (in MiB)."),
+        Metric(f"{_DEV}FB_USED", "memory_used", "Used framebuffer memory (in MiB)."),
+        Metric(f"{_DEV}FB_RESERVED", "memory_reserved", "Reserved framebuffer memory (in MiB)."),
+        Metric(
+            f"{_DEV}NVLINK_BANDWIDTH_TOTAL",
+            "nvlink_bytes",
+            "NVLink traffic of all lanes (in KiB).",
+            "counter",
+            scale=1 / 1024,
+        ),
+        Metric(f"{_DEV}VGPU_LICENSE_STATUS", "zero", "Status of the vGPU license."),
+        Metric(
+            f"{_DEV}UNCORRECTABLE_REMAPPED_ROWS",
+            "remapped_uncorrectable",
+            "Rows remapped for uncorrectable errors.",
+            "counter",
+        ),
+        Metric(
+            f"{_DEV}CORRECTABLE_REMAPPED_ROWS",
+            "remapped_correctable",
+            "Rows remapped for correctable errors.",
+            "counter",
+        ),
+        Metric(f"{_DEV}ROW_REMAP_FAILURE", "remap_failed", "1 if a row could not be remapped."),
+        Metric(
+            f"{_PROF}GR_ENGINE_ACTIVE",
+            "busy_exactly",
+            "Part of the time that the graphics engine is active.",
+            scale=0.01,
+            form=_DOUBLE,
+        ),
+        Metric(
+            f"{_PROF}PIPE_TENSOR_ACTIVE",
+            "tensor",
+            "Part of the cycles that the tensor pipe is active.",
+            form=_DOUBLE,
+        ),
+        Metric(
+            f"{_PROF}DRAM_ACTIVE",
+            "dram",
+            "Part of the cycles that the memory sends or receives.",
+            form=_DOUBLE,
+        ),
+        Metric(f"{_PROF}PCIE_TX_BYTES", "pcie_sent", "Bytes sent over PCIe a second."),
+        Metric(f"{_PROF}PCIE_RX_BYTES", "pcie_received", "Bytes received over PCIe a second."),
+    ),
+)
