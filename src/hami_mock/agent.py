@@ -122,6 +122,10 @@ class Agent:
             yield "pods", PodReader(self.state, kubernetes.watch_pods)
         yield "load", self.load
         yield "source", self.source
+        if settings.has_exporters:
+            from hami_mock.views.exporters.view import exporter_views
+
+            yield from exporter_views(settings, self.state)
         if kubernetes is not None and settings.kubernetes_events:
             from hami_mock.views.node_events import NodeEvents
 

@@ -36,6 +36,11 @@ VERSION = pattern(
     "a Kubernetes version such as 1.36.4 (in quotes in a file)",
     "VERSION",
 ).then(parse_version, lambda version: ".".join(map(str, version)))
+DRIVER_VERSION = pattern(
+    r"\d{1,4}(\.\d{1,4}){1,3}",
+    "a driver version such as 580.95.05 (in quotes in a file)",
+    "VERSION",
+)
 SOCKET = pattern(r"(/.*)?", 'an absolute path, or "" to turn it off', "PATH")
 XIDS = listed(XID, "numbers separated by commas, such as 13,31", "N,N").then(
     frozenset, lambda xids: ",".join(map(str, sorted(xids)))

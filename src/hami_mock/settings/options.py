@@ -72,6 +72,7 @@ _general = partial(Option, section="General")
 _hami = partial(Option, section="HAMi")
 _faults = partial(Option, section="Faults")
 _load = partial(Option, section="Load")
+_metrics = partial(Option, section="Metrics", waits=True)
 
 # fmt: off
 GENERAL = (
@@ -126,6 +127,24 @@ GENERAL = (
           "replay a recorded load (CSV) for containers without an annotation", waits=True),
     _load("time-factor", kinds.TIME_FACTOR, 1,
           "let the time of loads and readings run this many times as fast"),
+    _metrics("dcgm-listen", kinds.ADDRESS, "",
+             "address that serves dcgm-exporter's metrics, usually :9400 (default: off)"),
+    _metrics("dcgm-sharing", SWITCH, False,
+             "repeat a card's metrics for each container that holds it, with the label vgpu, as "
+             "dcgm-exporter does with --kubernetes-virtual-gpus"),
+    _metrics("dcgm-hostname-label", choice("Hostname", "hostname"), "Hostname",
+             "name of the label that has the node: Hostname up to dcgm-exporter 4.8.2, hostname "
+             "after it"),
+    _metrics("dcgm-extras", SWITCH, False,
+             "serve DCGM_EXP_* (recent Xids and clock events, health) and the fan's speed too"),
+    _metrics("driver-version", kinds.DRIVER_VERSION, "580.95.05",
+             "version of NVIDIA's driver to show"),
+    _metrics("hami-monitor-listen", kinds.ADDRESS, "",
+             "address that serves the metrics of HAMi's monitor, usually :9394 (default: off)"),
+    _metrics("hami-monitor-legacy", SWITCH, False,
+             "serve the monitor's metrics under their old names too"),
+    _metrics("vendor-metrics-listen", kinds.ADDRESS, "",
+             "address that serves the metrics of the other vendors' exporters (default: off)"),
 )
 # fmt: on
 

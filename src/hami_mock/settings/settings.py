@@ -60,6 +60,14 @@ class Settings:
     load: str
     load_trace: tuple[str, ...] | None
     time_factor: int
+    dcgm_listen: str
+    dcgm_sharing: bool
+    dcgm_hostname_label: str
+    dcgm_extras: bool
+    driver_version: str
+    hami_monitor_listen: str
+    hami_monitor_legacy: bool
+    vendor_metrics_listen: str
     kubelet_version: Version | None
     vendors: tuple[VendorSettings, ...]
     given: Mapping[str, Any]
@@ -76,6 +84,10 @@ class Settings:
     @property
     def reads_pods(self) -> bool:
         return self.pods or self.hami
+
+    @property
+    def has_exporters(self) -> bool:
+        return any((self.dcgm_listen, self.hami_monitor_listen, self.vendor_metrics_listen))
 
     @property
     def needs_cluster(self) -> bool:

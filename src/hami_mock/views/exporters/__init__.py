@@ -1,0 +1,1 @@
+"""The metrics of dcgm-exporter, of HAMi's monitor and of other makers' exporters."""

@@ -1,0 +1,165 @@
+"""The text format: what the official parser reads is what was meant, whatever the text."""
+
+import gc
+import time
+import tracemalloc
+from dataclasses import replace
+from itertools import count
+
+import pytest
+
+from hami_mock.vendors.exporter import Exporter, Metric, Per
+from hami_mock.views.exporters.exposition import Exposition, Rows
+from hami_mock.views.exporters.hami_monitor import LastWork
+from hami_mock.views.exporters.pages import DcgmPage, MonitorPage
+from hami_mock.views.exporters.rows import Row, card_rows, observe
+from hami_mock.views.exporters.values import VALUES
+from tests.unit.builders import NODE, cards
+from tests.unit.views.exporters.rig import ShownState, crowded, named, reading, samples, shown
+
+HOSTILE = [
+    'a"b',
+    "a\\",
+    "a\nb 1",
+    "50%d",
+    "%s%%",
+    "{uuid}",
+    "é 卡",
+    "\ud800",
+    "a\x00b",
+    "}",
+    "x" * 5000,
+]
+
+
+def page(*metrics: Metric) -> Exposition:
+    return Exposition(Exporter(metrics, (("uuid", "{uuid}"),), (("pod", "{pod}"),), 1), NODE)
+
+
+def rows(count: int = 1) -> list[Row]:
+    return card_rows(observe(shown(count)))
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_whatever_a_card_or_a_pod_is_called_the_text_can_be_read(text: str) -> None:
+    state = shown(1)
+    (card,) = state.node.cards
+    named_so = replace(card, model=replace(card.model, product=text), uuid=text)
+    state = ShownState([named_so])
+    state.hold(named_so, (text, text, text))
+    work = LastWork()
+    found = samples(DcgmPage(state, "1.2").text() + MonitorPage(state, work).text())
+    ((labels, value),) = named(found, "DCGM_FI_DEV_SM_CLOCK")
+    assert value == 1380
+    is_plain = text.isprintable() and len(text) <= 300
+    assert (labels["pod"] == text) is is_plain
+    assert (labels["modelName"] == text) is is_plain
+    ((labels, _),) = named(found, "hami_vgpu_memory_used_bytes")
+    assert labels["namespace"].isprintable()
+
+
+def test_values_are_written_as_the_metric_says() -> None:
+    text = page(
+        Metric("a", "power", "Power in %."),
+        Metric("b", "power", "The same.", form="%f"),
+        Metric("c", "power", "In mW.", scale=1000),
+        Metric("d", "busy", "Rounded.", "counter"),
+    ).text({Per.CARD: rows()})
+    lines = text.splitlines()
+    assert lines[:2] == ["# HELP a Power in %.", "# TYPE a gauge"]
+    assert [line.rsplit(" ", 1)[1] for line in lines[2::3]] == ["180", "180.250000", "180250", "55"]
+    assert "# TYPE d counter" in lines
+
+
+def test_a_metric_that_is_there_for_two_reasons_has_one_head() -> None:
+    twice = [Metric("a", "one", "Both.", labels=(("kind", kind),)) for kind in "xy"]
+    text = page(*twice).text({Per.CARD: rows(2)})
+    assert text.count("# TYPE") == 1
+    assert len(named(samples(text), "a")) == 4
+
+
+def test_without_rows_there_is_no_head() -> None:
+    assert page(Metric("a", "one", "Nothing.")).text({Per.CARD: []}) == ""
+
+
+def test_labels_are_made_once_and_anew_when_holders_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    original = Exposition._make_template
+
+    def counted(own: Exposition, rows: Rows) -> str:
+        made.append(rows)
+        return original(own, rows)
+
+    monkeypatch.setattr(Exposition, "_make_template", counted)
+    state = shown(2)
+    first, second = state.node.cards
+    dcgm = DcgmPage(state, "1.2")
+    for power in (1.0, 2.0, 3.0):
+        state.readings[first.uuid] = reading(first, power=power)
+        assert f" {power:f}\n" in dcgm.text()
+    assert len(made) == 1
+    state.hold(second, ("ns", "p", "c"))
+    assert 'pod="p"' in dcgm.text()
+    assert len(made) == 2
+    state.held.clear()
+    assert "pod=" not in dcgm.text()
+    # The same UUID, another card: the configuration has changed.
+    model = replace(first.model, product="Another")
+    state.node = replace(state.node, cards=(replace(first, model=model), second))
+    assert 'modelName="Another"' in dcgm.text()
+
+
+def test_a_scrape_of_16_cards_with_100_containers_each_takes_less_than_20_ms() -> None:
+    state = crowded(16, 100)
+    work = LastWork()
+    work.note(state.loads)
+    pages = DcgmPage(state, "1.2"), MonitorPage(state, work)
+    spent = []
+    for _ in range(10):
+        began = time.process_time()
+        for each in pages:
+            each.text().encode()
+        spent.append(time.process_time() - began)
+    # The fastest: other tests run beside this one.
+    assert min(spent[1:]) < 0.020
+
+
+def test_nothing_grows_over_thousands_of_scrapes() -> None:
+    state = shown(1)
+    work = LastWork()
+    pages = DcgmPage(state, "1.2", shares=True), MonitorPage(state, work, has_legacy=True)
+    pods = (f"pod-{number}" for number in count(10_000_000))
+
+    def scrape(times: int) -> None:
+        for number in range(times):
+            if number % 10 == 0:  # Pods come and go, and each has a name of its own.
+                state.held.clear()
+                state.loads.clear()
+                for card in state.node.cards:
+                    state.hold(card, ("ns", next(pods), "main"), busy=7)
+            work.note(state.loads)
+            for each in pages:
+                each.text()
+
+    scrape(200)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        scrape(200)
+        gc.collect()
+        before, _ = tracemalloc.get_traced_memory()
+        scrape(2800)
+        gc.collect()
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before < 10_000
+
+
+def test_every_value_can_be_read_of_a_row() -> None:
+    (card,) = cards(1)
+    state = ShownState([card])
+    state.hold(card, ("ns", "p", "c"))
+    (row,) = card_rows(observe(state))
+    row.idle = 3.0
+    assert {name for name, read in VALUES.items() if read(row) is None} == set()
