@@ -70,7 +70,7 @@ def shared_rows(seen: Sequence[Seen]) -> Iterator[Row]:
         first = 0
         for usage in usages:
             yield Row(card, reading, healthy, usage, first)
-            first += usage.slots
+            first += max(usage.slots, 1)
         if not usages:
             yield Row(card, reading, healthy)
 
