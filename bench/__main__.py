@@ -12,6 +12,7 @@ from bench.load_model_figures import load_model_figures
 from bench.process_figures import idle_figures, start_figures
 from bench.progress import clear, say
 from bench.report import Section, as_json, as_table
+from bench.scrape_figures import scrape_figures
 from bench.stall_figures import stall_figures
 from bench.workspace import workspace
 
@@ -40,6 +41,7 @@ def _measure(*, is_quick: bool) -> list[Section]:
             list_figures(work, repeats=3 if is_quick else 11),
             stall_figures(work, repeats=3 if is_quick else 11),
             load_model_figures(repeats=3 if is_quick else 20),
+            scrape_figures(repeats=5 if is_quick else 21),
             idle_figures(work, seconds=5 if is_quick else 30),
         ]
         say("done")

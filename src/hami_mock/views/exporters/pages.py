@@ -49,17 +49,17 @@ class DcgmPage:
             page = Exposition(exporter.renamed(label_names or {}), state.node.name, driver)
             self._pages.append((own, page))
 
-    def text(self) -> str:
+    def render(self) -> bytes:
         seen = observe(self._state)
-        return "".join(self._text(page, _of(exporter, seen)) for exporter, page in self._pages)
+        return b"".join(self._render(page, _of(exporter, seen)) for exporter, page in self._pages)
 
-    def _text(self, page: Exposition, seen: list[Seen]) -> str:
+    def _render(self, page: Exposition, seen: list[Seen]) -> bytes:
         rows = [*shared_rows(seen)] if self._shares else card_rows(seen)
-        text = page.text({Per.CARD: rows})
+        text = page.render({Per.CARD: rows})
         if self._window is None:
             return text
         labeled = [*zip(rows, page.card_labels(rows), strict=True)]
-        return text + extras_text(labeled, self._window)
+        return text + extras_text(labeled, self._window).encode()
 
 
 class MonitorPage:
@@ -70,14 +70,14 @@ class MonitorPage:
         self._work = work
         self._page = Exposition(monitor(has_legacy=has_legacy), state.node.name)
 
-    def text(self) -> str:
+    def render(self) -> bytes:
         seen = [each for each in observe(self._state) if _is_monitored(each)]
         idle = self._work.idle()
         rows = {
             Per.CARD: card_rows(seen),
             Per.CONTAINER: container_rows(seen, self._state, idle),
         }
-        return self._page.text(rows) + BUILD_INFO
+        return self._page.render(rows, BUILD_INFO.encode())
 
 
 class VendorPages:
@@ -94,19 +94,19 @@ class VendorPages:
     def makers(self) -> Iterable[str]:
         return self._pages
 
-    def text(self, *makers: str) -> str:
+    def render(self, *makers: str) -> bytes:
         """Return the metrics of some makers, or of all."""
         seen = observe(self._state)
-        return "".join(self._text(maker, seen) for maker in makers or self._pages)
+        return b"".join(self._render(maker, seen) for maker in makers or self._pages)
 
-    def page(self, maker: str) -> "partial[str]":
-        return partial(self.text, maker)
+    def page(self, maker: str) -> "partial[bytes]":
+        return partial(self.render, maker)
 
-    def _text(self, maker: str, all_seen: list[Seen]) -> str:
+    def _render(self, maker: str, all_seen: list[Seen]) -> bytes:
         exporter, page = self._pages[maker]
         seen = _of(exporter, all_seen)
         rows = container_rows(seen, self._state)
-        return page.text(
+        return page.render(
             {Per.CARD: card_rows(seen), Per.CONTAINER: rows, Per.SLICE: [*filter(_is_sliced, rows)]}
         )
 

@@ -36,7 +36,7 @@ class ExporterView:
         name: str,
         option: str,
         address: str,
-        pages: Mapping[str, Callable[[], str]],
+        pages: Mapping[str, Callable[[], bytes]],
         follow: _Follow = anyio.sleep_forever,
     ) -> None:
         self.name = name
@@ -44,7 +44,7 @@ class ExporterView:
         self._address = address
         self._follow = follow
         self._routes: Routes = {
-            **{path: Scrapes(_bytes(text)).answer for path, text in pages.items()},
+            **{path: Scrapes(render).answer for path, render in pages.items()},
             "/health": lambda: Answer(b"OK\n"),
         }
 
@@ -86,7 +86,7 @@ def _dcgm(settings: Settings, state: NodeState) -> ExporterView:
         shares=settings.dcgm_sharing,
         window=window,
     )
-    pages = {"/metrics": page.text}
+    pages = {"/metrics": page.render}
     return ExporterView("dcgm", DCGM_OPTION, settings.dcgm_listen, pages, sample)
 
 
@@ -100,16 +100,12 @@ def _monitor(settings: Settings, state: NodeState) -> ExporterView:
             await changed.wait()
 
     page = MonitorPage(state, work, has_legacy=settings.hami_monitor_legacy)
-    address, pages = settings.hami_monitor_listen, {"/metrics": page.text}
+    address, pages = settings.hami_monitor_listen, {"/metrics": page.render}
     return ExporterView("hami monitor", _MONITOR_OPTION, address, pages, follow)
 
 
 def _vendors(settings: Settings, state: NodeState) -> ExporterView:
     own = VendorPages(state)
-    pages: dict[str, Callable[[], str]] = {"/metrics": own.text}
+    pages: dict[str, Callable[[], bytes]] = {"/metrics": own.render}
     pages |= {f"/metrics/{maker}": own.page(maker) for maker in own.makers}
     return ExporterView("vendor metrics", VENDOR_OPTION, settings.vendor_metrics_listen, pages)
-
-
-def _bytes(text: Callable[[], str]) -> Callable[[], bytes]:
-    return lambda: text().encode()

@@ -33,7 +33,7 @@ OTHER = ("team", "other", "side")
 
 
 def text_of(state: ShownState, **options: Any) -> str:
-    return DcgmPage(state, "580.1", **options).text()
+    return DcgmPage(state, "580.1", **options).render().decode()
 
 
 def test_the_default_set_has_its_names_types_and_order() -> None:

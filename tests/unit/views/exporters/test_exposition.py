@@ -48,7 +48,9 @@ def test_whatever_a_card_or_a_pod_is_called_the_text_can_be_read(text: str) -> N
     state = ShownState([named_so])
     state.hold(named_so, (text, text, text))
     work = LastWork()
-    found = samples(DcgmPage(state, "1.2").text() + MonitorPage(state, work).text())
+    found = samples(
+        DcgmPage(state, "1.2").render().decode() + MonitorPage(state, work).render().decode()
+    )
     ((labels, value),) = named(found, "DCGM_FI_DEV_SM_CLOCK")
     assert value == 1380
     is_plain = text.isprintable() and len(text) <= 300
@@ -59,12 +61,16 @@ def test_whatever_a_card_or_a_pod_is_called_the_text_can_be_read(text: str) -> N
 
 
 def test_values_are_written_as_the_metric_says() -> None:
-    text = page(
-        Metric("a", "power", "Power in %."),
-        Metric("b", "power", "The same.", form="%f"),
-        Metric("c", "power", "In mW.", scale=1000),
-        Metric("d", "busy", "Rounded.", "counter"),
-    ).text({Per.CARD: rows()})
+    text = (
+        page(
+            Metric("a", "power", "Power in %."),
+            Metric("b", "power", "The same.", form="%f"),
+            Metric("c", "power", "In mW.", scale=1000),
+            Metric("d", "busy", "Rounded.", "counter"),
+        )
+        .render({Per.CARD: rows()})
+        .decode()
+    )
     lines = text.splitlines()
     assert lines[:2] == ["# HELP a Power in %.", "# TYPE a gauge"]
     assert [line.rsplit(" ", 1)[1] for line in lines[2::3]] == ["180", "180.250000", "180250", "55"]
@@ -73,40 +79,40 @@ def test_values_are_written_as_the_metric_says() -> None:
 
 def test_a_metric_that_is_there_for_two_reasons_has_one_head() -> None:
     twice = [Metric("a", "one", "Both.", labels=(("kind", kind),)) for kind in "xy"]
-    text = page(*twice).text({Per.CARD: rows(2)})
+    text = page(*twice).render({Per.CARD: rows(2)}).decode()
     assert text.count("# TYPE") == 1
     assert len(named(samples(text), "a")) == 4
 
 
 def test_without_rows_there_is_no_head() -> None:
-    assert page(Metric("a", "one", "Nothing.")).text({Per.CARD: []}) == ""
+    assert page(Metric("a", "one", "Nothing.")).render({Per.CARD: []}).decode() == ""
 
 
 def test_labels_are_made_once_and_anew_when_holders_change(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
-    original = Exposition._make_template
+    original = Exposition._make_pieces
 
-    def counted(own: Exposition, rows: Rows) -> str:
+    def counted(own: Exposition, rows: Rows) -> list[str]:
         made.append(rows)
         return original(own, rows)
 
-    monkeypatch.setattr(Exposition, "_make_template", counted)
+    monkeypatch.setattr(Exposition, "_make_pieces", counted)
     state = shown(2)
     first, second = state.node.cards
     dcgm = DcgmPage(state, "1.2")
     for power in (1.0, 2.0, 3.0):
         state.readings[first.uuid] = reading(first, power=power)
-        assert f" {power:f}\n" in dcgm.text()
+        assert f" {power:f}\n" in dcgm.render().decode()
     assert len(made) == 1
     state.hold(second, ("ns", "p", "c"))
-    assert 'pod="p"' in dcgm.text()
+    assert 'pod="p"' in dcgm.render().decode()
     assert len(made) == 2
     state.held.clear()
-    assert "pod=" not in dcgm.text()
+    assert "pod=" not in dcgm.render().decode()
     # The same UUID, another card: the configuration has changed.
     model = replace(first.model, product="Another")
     state.node = replace(state.node, cards=(replace(first, model=model), second))
-    assert 'modelName="Another"' in dcgm.text()
+    assert 'modelName="Another"' in dcgm.render().decode()
 
 
 def test_a_scrape_of_16_cards_with_100_containers_each_takes_less_than_20_ms() -> None:
@@ -118,7 +124,7 @@ def test_a_scrape_of_16_cards_with_100_containers_each_takes_less_than_20_ms() -
     for _ in range(10):
         began = time.process_time()
         for each in pages:
-            each.text().encode()
+            each.render()
         spent.append(time.process_time() - began)
     # The fastest: other tests run beside this one.
     assert min(spent[1:]) < 0.020
@@ -139,7 +145,7 @@ def test_nothing_grows_over_thousands_of_scrapes() -> None:
                     state.hold(card, ("ns", next(pods), "main"), busy=7)
             work.note(state.loads)
             for each in pages:
-                each.text()
+                each.render()
 
     scrape(200)
     gc.collect()

@@ -51,7 +51,7 @@ def busy_state() -> ShownState:
 def text_of(state: ShownState, *, has_legacy: bool = False) -> str:
     work = LastWork()
     work.note(state.loads)
-    return MonitorPage(state, work, has_legacy=has_legacy).text()
+    return MonitorPage(state, work, has_legacy=has_legacy).render().decode()
 
 
 def test_the_names_are_the_monitors_and_the_old_ones_come_on_request() -> None:
@@ -106,7 +106,7 @@ def test_the_old_description_of_memory_has_its_parts_in_labels() -> None:
 
 def test_it_says_of_a_card_what_dcgm_says() -> None:
     state = busy_state()
-    found = samples(text_of(state) + DcgmPage(state, "1.2").text())
+    found = samples(text_of(state) + DcgmPage(state, "1.2").render().decode())
 
     def per_card(name: str, label: str) -> dict[str, float]:
         return {own[label]: value for own, value in named(found, name)}
@@ -128,11 +128,11 @@ def test_a_pod_that_is_gone_and_a_lost_card_leave_nothing() -> None:
     first, second = state.node.cards
     work = LastWork()
     page = MonitorPage(state, work)
-    assert "trainer" in page.text()
+    assert "trainer" in page.render().decode()
     perform(Action("lose", (first.uuid,)), state)
-    assert first.uuid not in page.text()
+    assert first.uuid not in page.render().decode()
     state.held.clear()
-    text = page.text()
+    text = page.render().decode()
     assert "trainer" not in text
     assert second.uuid in text
 

@@ -25,7 +25,7 @@ def held(vendor: Vendor) -> tuple[ShownState, str, Samples]:
     (card,) = state.node.cards
     state.hold(card, TRAINER, busy=40, memory=1000)
     state.pods["team", "trainer"] = Pod("team", "trainer", "uid-1")
-    return state, card.uuid, samples(VendorPages(state).text())
+    return state, card.uuid, samples(VendorPages(state).render().decode())
 
 
 def all_metrics() -> Iterator[Metric]:
@@ -82,7 +82,7 @@ def test_a_makers_metrics_have_its_names_labels_and_units(
 def test_a_container_of_cambricons_is_joined_to_its_card_by_uuid() -> None:
     state, uuid, _ = held(CAMBRICON)
     state.hold(state.node.cards[0], OTHER)
-    found = samples(VendorPages(state).text())
+    found = samples(VendorPages(state).render().decode())
     rows = [own for own, value in named(found, "mlu_container") if value == 1]
     assert [(own["pod"], own["type"]) for own in rows] == [
         ("trainer", "mlu370.smlu.vcore"), ("other", "mlu370.smlu.vcore"),
@@ -100,7 +100,7 @@ def test_a_card_that_several_hold_is_ascribed_to_none(vendor: Vendor) -> None:
     state.hold(card, OTHER)
     assert vendor.exporter is not None
     busy = next(m.name for m in vendor.exporter().metrics if m.reads == "busy")
-    ((own, _),) = named(samples(VendorPages(state).text()), busy)
+    ((own, _),) = named(samples(VendorPages(state).render().decode()), busy)
     assert "trainer" not in own.values()
 
 
@@ -114,21 +114,21 @@ def test_the_makers_are_served_together_and_each_alone() -> None:
     state = ShownState([*cards(1, CAMBRICON), *cards(1, ASCEND), *cards(1)])
     pages = VendorPages(state)
     assert [*pages.makers] == ["cambricon", "iluvatar", "ascend", "hygon", "metax", "amd"]
-    together = samples(pages.text())
+    together = samples(pages.render().decode())
     assert named(together, "mlu_utilization")
     assert named(together, "npu_chip_info_power")
     assert not [name for name, _ in together if name.startswith("DCGM")]
-    assert pages.page("cambricon")() + pages.page("ascend")() == pages.text("cambricon", "ascend")
-    assert not named(samples(pages.page("ascend")()), "mlu_utilization")
+    assert pages.page("cambricon")() + pages.page("ascend")() == pages.render("cambricon", "ascend")
+    assert not named(samples(pages.page("ascend")().decode()), "mlu_utilization")
 
 
 def test_a_failed_card_is_not_healthy_and_a_lost_one_is_gone() -> None:
     state, uuid, _ = held(CAMBRICON)
     perform(Action("fail", (uuid,)), state)
-    ((_, health),) = named(samples(VendorPages(state).text()), "mlu_health")
+    ((_, health),) = named(samples(VendorPages(state).render().decode()), "mlu_health")
     assert health == 0
     perform(Action("lose", (uuid,)), state)
-    assert VendorPages(state).text() == ""
+    assert VendorPages(state).render().decode() == ""
 
 
 def test_every_metric_reads_a_value_that_there_is_and_says_what_it_is() -> None:
