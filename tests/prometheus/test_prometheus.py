@@ -76,6 +76,11 @@ def test_labels_of_pods_arrive_under_both_names(server: Prometheus) -> None:
     assert len(free) == 2
 
 
+def test_what_a_row_says_of_itself_beats_what_the_job_says(server: Prometheus) -> None:
+    assert data(server, 'hami_host_gpu_utilization_ratio{node!=""}')
+    assert server.ask('{__name__=~".+", exported_node!=""}') == []
+
+
 def test_two_containers_of_a_pod_have_series_of_their_own(server: Prometheus) -> None:
     rows = data(server, 'hami_container_device_utilization_ratio{pod="trainer"}')
     assert {own["container"]: value for own, value in rows} == {"main": 40, "side": 15}
