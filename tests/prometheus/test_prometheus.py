@@ -78,7 +78,7 @@ def test_labels_of_pods_arrive_under_both_names(server: Prometheus) -> None:
 
 def test_what_a_row_says_of_itself_beats_what_the_job_says(server: Prometheus) -> None:
     assert data(server, 'hami_host_gpu_utilization_ratio{node!=""}')
-    assert server.ask('{__name__=~".+", exported_node!=""}') == []
+    assert server.ask('{job=~"hami-mock.*", exported_node!=""}') == []
 
 
 def test_two_containers_of_a_pod_have_series_of_their_own(server: Prometheus) -> None:
