@@ -170,19 +170,6 @@ class NodeState:
             if holding.container is not None
         ]
 
-    def usages(self, card: Card) -> list[Usage]:
-        """Return what the containers that hold a card make of it, sorted by container."""
-        return [
-            Usage(
-                holding.container,
-                self.loads.get((card.uuid, holding.container), Load()),
-                card.memory,
-                100,
-            )
-            for holding in self.holdings().get(card.uuid, ())
-            if holding.container is not None
-        ]
-
     def load(self, card: Card, container: Container | None = None) -> Load:
         """Return how busy a card is, in all or with the work of one container."""
         if container is not None:

@@ -24,7 +24,6 @@ from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import Settings
 from hami_mock.sources.holders import HolderReader
 from hami_mock.sources.load_plan import Chooser, Held, Job, Rule, Wish, listed
-from hami_mock.sources.load_usages import usages
 from hami_mock.vendors.physics import traits
 
 _SECONDS = 1.0
@@ -164,7 +163,7 @@ class LoadSource:
 
     def _plan(self) -> None:
         state, default = self._state, self._settings().load
-        used = usages(state)
+        used = state.usages
         on_cards = {card.uuid: used(card) for card in state.node.cards}
         held = Counter(usage.container for on_card in on_cards.values() for usage in on_card)
         begun: dict[tuple[Container, str], float] = {}
