@@ -134,8 +134,9 @@ def test_a_server_that_says_nothing_holds_nobody_up(
         await anyio.sleep_forever()
         raise AssertionError
 
+    monkeypatch.setattr(FakeApiServer, "handle", hang)
+
     async def scenario(server: FakeApiServer, ask: Ask) -> None:
-        monkeypatch.setattr(FakeApiServer, "handle", hang)
         with anyio.fail_after(3):
             assert await ask(1) == [[]]
 
