@@ -27,8 +27,8 @@ class Resource:
     """One extended resource of the node.
 
     `factor` is how much of the thing one device stands for (MiB of memory; 1 for all else), and
-    `source` the option that gave the name, for messages. `hami` is what HAMi's scheduler sees of
-    it; None: nothing.
+    `source` the option that gave the name, for messages. `mode` is how the cards are sliced, where
+    there are several ways. `hami` is what HAMi's scheduler sees of it; None: nothing.
     """
 
     name: str
@@ -38,6 +38,7 @@ class Resource:
     cards: tuple[Card, ...]
     devices: Devices
     factor: int = 1
+    mode: str = ""
     hami: "HamiSide | None" = None
 
     @property

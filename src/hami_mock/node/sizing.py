@@ -49,6 +49,7 @@ class Share:
     - amounts: of each card; MiB of memory, else devices (slots: the same for all)
     - factor: MiB that one device stands for; None: as coarse as it has to be. 1 if not memory
     - pooled: what the factor leaves over of single cards makes whole devices together
+    - mode: how the cards are sliced, where there are several ways
     - if_many, if_few: what the user can do about a list that is too long, and a card without any
     """
 
@@ -62,6 +63,7 @@ class Share:
     pooled: bool = False
     if_many: str = ""
     if_few: str = ""
+    mode: str = ""
     hami: "HamiSide | None" = None
 
     def counts(self, factor: int) -> dict[Card, int]:
@@ -147,6 +149,7 @@ def _resource(share: Share, factor: int, past: Past = _NO_PAST) -> Resource:
         cards=share.cards,
         devices=_devices(share, factor, past.devices.get(share.name)),
         factor=factor,
+        mode=share.mode,
         hami=share.hami,
     )
     if share.name in past.unlisted or (past.held is not None and not _fits(resource)):

@@ -30,7 +30,8 @@ class VendorSettings:
     """One vendor's cards and how they are offered. `memory_factor` None means auto.
 
     `names` has a name for each resource that there could be, `offers` those that are registered if
-    there are cards. `hami` is what HAMi's scheduler sees of them; None: nothing.
+    there are cards. `mode` is how cards are sliced, "" where there is one way; `hami` is what
+    HAMi's scheduler sees of them; None: nothing.
     """
 
     vendor: Vendor
@@ -41,6 +42,7 @@ class VendorSettings:
     memory_factor: int | None
     names: Mapping[Role, Named]
     offers: tuple[Offer, ...]
+    mode: str = ""
     hami: "HamiSide | None" = None
 
 
@@ -67,6 +69,7 @@ def vendor_settings(
         split = (_hami_vendor(vendor, groups, config).slots or 1) if has_slots else 1
     factor = value("memory-factor", 1)
     scalings = (value("memory-scaling", 1.0), value("core-scaling", 1.0))
+    mode = value("mode", "")
     side = None
     if is_hami and groups:
         from hami_mock.node.hami_side import HamiSide
@@ -82,7 +85,7 @@ def vendor_settings(
             allowed = "a number with --hami on, the same as memoryFactor in HAMi's configuration"
             values.refuse(f"{vendor.prefix}-memory-factor", factor, allowed)
         known = _hami_vendor(vendor, groups, config)
-        side = HamiSide(known, split, *scalings, value("mode", ""))
+        side = HamiSide(known, split, *scalings, mode)
     chip = groups[0].model.chip if groups else vendor.words[0]
     return VendorSettings(
         vendor=vendor,
@@ -93,6 +96,7 @@ def vendor_settings(
         memory_factor=None if factor == "auto" else factor,
         names={offer.role: _named(offer, values, chip, is_hami) for offer in vendor.offers},
         offers=offers,
+        mode=mode,
         hami=side,
     )
 

@@ -107,6 +107,7 @@ def _shares(settings: VendorSettings, cards: tuple[Card, ...]) -> Iterator[Share
             else 1,
             if_many=factor if is_memory else f"lower --{key}-{option} or --{key}-cards",
             if_few=(f"lower {factor} or " if is_memory else "") + f"raise --{key}-{option}",
+            mode=settings.mode,
             hami=settings.hami if offer.role is Role.SLOTS else None,
         )
 

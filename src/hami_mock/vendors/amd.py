@@ -1,8 +1,10 @@
 """AMD."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from hami_mock.hami.kinds import HAMI_LOCK, JSON
+from hami_mock.vendors.labelling import CardsHere, Labelling, LabelSet
 from hami_mock.vendors.scheduling import ConfigSection, NodeAnnotations, Scheduling, pod_annotations
 from hami_mock.vendors.vendor import Vendor, core_offer, memory_offer, slot_offer
 
@@ -14,6 +16,12 @@ def _exporter() -> "Exporter":
     from hami_mock.vendors import amd_exporter
 
     return amd_exporter.EXPORTER
+
+
+def _labels(wanted: LabelSet, here: CardsHere) -> Mapping[str, str]:
+    from hami_mock.vendors import amd_labels
+
+    return amd_labels.labels(wanted, here)
 
 
 AMD = Vendor(
@@ -38,6 +46,7 @@ AMD = Vendor(
         registers_cores=True,
         variables=(("HIP_DEVICE_MEMORY_LIMIT", "{memory}m"),),
     ),
+    labels=Labelling(pci="1002", make=_labels),
     config=ConfigSection("amd"),
     exporter=_exporter,
 )

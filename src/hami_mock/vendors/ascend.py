@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from hami_mock.hami.kinds import HAMI_CORE, HAMI_LOCK
 from hami_mock.kubelet.unit_ids import LEAD
+from hami_mock.vendors.labelling import CardsHere, Labelling, LabelSet
 from hami_mock.vendors.scheduling import ConfigSection, Scheduling, pod_annotations, reporting_node
 from hami_mock.vendors.vendor import CountRule, Identity, Offer, Role, Vendor
 
@@ -94,6 +95,12 @@ def _exporter() -> "Exporter":
     return ascend_exporter.EXPORTER
 
 
+def _labels(wanted: LabelSet, here: CardsHere) -> Mapping[str, str]:
+    from hami_mock.vendors import ascend_labels
+
+    return ascend_labels.labels(wanted, here)
+
+
 ASCEND = Vendor(
     maker="ascend",
     title="Ascend",
@@ -134,6 +141,7 @@ ASCEND = Vendor(
         beside=_soft_slicing,
         hand_out=_hand_out,
     ),
+    labels=Labelling({"ascend": "on"}, pci="19e5", make=_labels),
     config=ConfigSection(
         "vnpus", factor="memoryFactor", chips=_chips, slots=_slots, options=_options
     ),

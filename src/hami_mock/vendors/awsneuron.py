@@ -1,7 +1,17 @@
 """AWS Neuron."""
 
+from collections.abc import Mapping
+
+from hami_mock.vendors.labelling import CardsHere, Labelling, LabelSet
 from hami_mock.vendors.scheduling import ConfigSection, PodAnnotations, Scheduling
 from hami_mock.vendors.vendor import Vendor, core_offer, slot_offer
+
+
+def _labels(wanted: LabelSet, here: CardsHere) -> Mapping[str, str]:
+    from hami_mock.vendors import awsneuron_labels
+
+    return awsneuron_labels.labels(wanted, here)
+
 
 AWS_NEURON = Vendor(
     maker="awsneuron",
@@ -17,5 +27,6 @@ AWS_NEURON = Vendor(
         core_offer("awsneuron", "aws.amazon.com/neuroncore", "N", per_card=None),
     ),
     hami=Scheduling(pods=PodAnnotations("hami.io/aws-neuron-devices-allocated")),
+    labels=Labelling(pci="1d0f", make=_labels),
     config=ConfigSection("awsneuron"),
 )

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from hami_mock.hami.kinds import Encoding
+from hami_mock.vendors.labelling import Labelling
 from hami_mock.vendors.scheduling import (
     ConfigSection,
     NodeAnnotations,
@@ -68,6 +69,7 @@ ENFLAME = Vendor(
         next_claim=_next_claim,
         hand_out=_hand_out,
     ),
+    labels=Labelling(pci="1e36"),
     config=ConfigSection("enflame"),
 )
 

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from hami_mock.hami.kinds import COLON, HAMI_LOCK, ReportStyle
+from hami_mock.vendors.labelling import Labelling
 from hami_mock.vendors.scheduling import ConfigSection, Scheduling, pod_annotations, reporting_node
 from hami_mock.vendors.vendor import Vendor, core_offer, memory_offer, slot_offer
 
@@ -34,6 +35,7 @@ HYGON = Vendor(
         lock=HAMI_LOCK,
         has_model_as_type=True,
     ),
+    labels=Labelling({"dcu": "on"}, pci="1d94"),
     config=ConfigSection("hygon", factor="memoryFactor"),
     exporter=_exporter,
 )

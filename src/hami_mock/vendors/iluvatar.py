@@ -1,9 +1,11 @@
 """Iluvatar."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from hami_mock.hami.kinds import COLON, HAMI_LOCK
 from hami_mock.kubelet.unit_ids import LEAD
+from hami_mock.vendors.labelling import CardsHere, Labelling, LabelSet
 from hami_mock.vendors.scheduling import ConfigSection, Scheduling, pod_annotations, reporting_node
 from hami_mock.vendors.vendor import CountRule, Offer, Role, Vendor
 
@@ -15,6 +17,12 @@ def _exporter() -> "Exporter":
     from hami_mock.vendors import iluvatar_exporter
 
     return iluvatar_exporter.EXPORTER
+
+
+def _labels(wanted: LabelSet, here: CardsHere) -> Mapping[str, str]:
+    from hami_mock.vendors import iluvatar_labels
+
+    return iluvatar_labels.labels(wanted, here)
 
 
 ILUVATAR = Vendor(
@@ -53,6 +61,7 @@ ILUVATAR = Vendor(
         switch="--enable-iluvatar",
         sums_cores=True,
     ),
+    labels=Labelling(pci="1e3e", make=_labels, stamps=frozenset({"iluvatar.com/ix.timestamp"})),
     config=ConfigSection("iluvatars", chips=lambda root: root.sections("iluvatars")),
     exporter=_exporter,
 )

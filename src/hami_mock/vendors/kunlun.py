@@ -1,6 +1,7 @@
 """Kunlunxin: sliced cards, and whole ones. No variables are known of its plugins for HAMi."""
 
 from hami_mock.hami.kinds import HAMI_LOCK
+from hami_mock.vendors.labelling import Labelling
 from hami_mock.vendors.scheduling import (
     ConfigSection,
     PodAnnotations,
@@ -25,6 +26,7 @@ KUNLUN = Vendor(
         pods=pod_annotations("xpu"),
         lock=HAMI_LOCK,
     ),
+    labels=Labelling(pci="1d22"),
     config=ConfigSection("kunlun"),
 )
 

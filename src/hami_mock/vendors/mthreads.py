@@ -1,5 +1,6 @@
 """Moore Threads. No variables are known: its plugin is an image only."""
 
+from hami_mock.vendors.labelling import Labelling
 from hami_mock.vendors.scheduling import ConfigSection, PodAnnotations, Scheduling
 from hami_mock.vendors.vendor import Vendor, core_offer, memory_offer, slot_offer
 
@@ -16,5 +17,6 @@ MTHREADS = Vendor(
         core_offer("mthreads", "mthreads.com/sgpu-core", "L", per_card=16),
     ),
     hami=Scheduling(pods=PodAnnotations("hami.io/mthreads-vgpu-devices-allocated")),
+    labels=Labelling(pci="1ed5"),
     config=ConfigSection("mthreads"),
 )

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from hami_mock.hami.kinds import HAMI_CORE, HAMI_LOCK, JSON, MIG
+from hami_mock.vendors.labelling import CardsHere, Labelling, LabelSet
 from hami_mock.vendors.scheduling import ConfigSection, NodeAnnotations, Scheduling, pod_annotations
 from hami_mock.vendors.vendor import Offer, Role, Vendor
 
@@ -59,6 +60,12 @@ def _exporter() -> "Exporter":
     return nvidia_exporter.EXPORTER
 
 
+def _labels(wanted: LabelSet, here: CardsHere) -> Mapping[str, str]:
+    from hami_mock.vendors import nvidia_labels
+
+    return nvidia_labels.labels(wanted, here)
+
+
 NVIDIA = Vendor(
     maker="nvidia",
     title="NVIDIA",
@@ -101,6 +108,9 @@ NVIDIA = Vendor(
         beside=_scores,
         profiles=_profiles,
         hand_out=_hand_out,
+    ),
+    labels=Labelling(
+        {"gpu": "on"}, pci="10de", make=_labels, stamps=frozenset({"nvidia.com/gfd.timestamp"})
     ),
     config=ConfigSection("nvidia", factor="memoryFactor", more=("nodeconfig",), options=_options),
     exporter=_exporter,

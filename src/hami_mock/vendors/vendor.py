@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from hami_mock.kubelet.unit_ids import LEAD
+from hami_mock.vendors.labelling import UNLABELLED, Labelling
 from hami_mock.vendors.scheduling import ConfigSection, Scheduling
 
 if TYPE_CHECKING:
@@ -124,6 +125,7 @@ class Vendor:
     - has_xids: its driver reports errors by number
     - counted: the resource that can be derived from what its own plugin registers
     - exporter: loads what its exporter serves; None if nobody reads one
+    - labels: what tools look for on a node with its cards
     """
 
     maker: str
@@ -145,6 +147,7 @@ class Vendor:
     has_xids: bool = False
     counted: CountRule | None = None
     exporter: "Callable[[], Exporter] | None" = None
+    labels: Labelling = UNLABELLED
 
     @property
     def name(self) -> str:
