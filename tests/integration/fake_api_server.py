@@ -1,6 +1,7 @@
 """A small API server: nodes and pods over HTTP, with all that can go wrong on command."""
 
 import json
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from copy import deepcopy
@@ -29,6 +30,7 @@ class Write:
     resource: str
     name: str
     annotations: dict[str, str | None]
+    labels: dict[str, str | None] = field(default_factory=dict)
 
 
 @dataclass
@@ -101,6 +103,16 @@ class FakeApiServer:
             "annotations", {}
         )
         return found
+
+    def label(self, name: str, labels: dict[str, str | None]) -> None:
+        """Change labels of a node, as somebody else would."""
+        thing = deepcopy(self.objects["nodes", "", name])
+        _merge(thing, {"metadata": {"labels": labels}})
+        self.put("nodes", thing)
+
+    def labels(self, name: str) -> dict[str, str]:
+        """The labels of a node."""
+        return labels_of(self.objects["nodes", "", name])
 
     async def wait_until(self, condition: Callable[[], bool]) -> None:
         """Wait until a condition on the objects or the requests holds."""
@@ -184,7 +196,10 @@ class FakeApiServer:
         _merge(thing, patch)
         if _annotation_bytes(thing) > MOST_ANNOTATION_BYTES:
             return _status(422, "metadata.annotations: Too long: may not be more than 262144 bytes")
-        self.writes.append(Write(key[0], key[2], patch["metadata"]["annotations"]))
+        if odd := [pair for pair in labels_of(thing).items() if not _is_label(*pair)]:
+            return _status(422, f"metadata.labels: Invalid value: {odd}")
+        parts = (patch["metadata"].get(part, {}) for part in ("annotations", "labels"))
+        self.writes.append(Write(key[0], key[2], *parts))
         thing = self.put(key[0], thing)
         if self.lose_answers:
             self.lose_answers -= 1
@@ -287,6 +302,19 @@ def _merge(thing: Object, patch: Object) -> None:
             _merge(thing.setdefault(key, {}), value)
         else:
             thing[key] = value
+
+
+def labels_of(thing: Object) -> dict[str, str]:
+    labels: dict[str, str] = thing["metadata"].get("labels") or {}
+    return labels
+
+
+def _is_label(key: str, value: str) -> bool:
+    domain, _, name = key.rpartition("/")
+    word = r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
+    subdomain = r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?)?"
+    patterns = ((word, name), (f"({word})?", value), (subdomain, domain))
+    return all(re.fullmatch(pattern, text) for pattern, text in patterns)
 
 
 def _annotation_bytes(thing: Object) -> int:

@@ -132,7 +132,7 @@ def test_the_watch_waits_as_long_as_it_is_told(
     assert [20 <= wait <= 25 for wait in waits] == [True] * 3
 
 
-@pytest.mark.parametrize("who", ["registrar", "locks"])
+@pytest.mark.parametrize("who", ["node_keeper", "hami.locks"])
 def test_the_views_of_hami_wait_as_long_as_they_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, who: str
 ) -> None:
@@ -143,16 +143,16 @@ def test_the_views_of_hami_wait_as_long_as_they_are_told(
             asked_for.append(least)
             return 0.0
 
-    monkeypatch.setattr(f"hami_mock.views.hami.{who}.Backoff", Noted)
+    monkeypatch.setattr(f"hami_mock.views.{who}.Backoff", Noted)
 
     async def scenario(server: FakeApiServer, kubernetes: Kubernetes) -> None:
         state = state_with(count_resource())
         server.put("nodes", {"metadata": {"name": NODE_NAME, "annotations": {}}})
-        refused = f"patch nodes {NODE_NAME}" if who == "registrar" else f"get nodes {NODE_NAME}"
+        refused = f"patch nodes {NODE_NAME}" if who == "node_keeper" else f"get nodes {NODE_NAME}"
         server.refuse = lambda line: 429 if line == refused and len(asked_for) < 3 else None
         server.retry_after = "20"
         async with anyio.create_task_group() as tasks:
-            if who == "registrar":
+            if who == "node_keeper":
                 tasks.start_soon(Registrar(state, kubernetes).run)
                 await server.wait_until(lambda: len(server.writes) > 0)
             else:

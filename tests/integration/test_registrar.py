@@ -217,7 +217,7 @@ def test_what_somebody_else_changes_is_corrected_but_not_in_a_hot_loop(
             assert len(server.writes) == 4
 
     run(tmp_path, scenario)
-    assert f"somebody else changed or removed annotations of this node: {REGISTER}" in caplog.text
+    assert f"somebody else changed or removed HAMi's annotations: {REGISTER}" in caplog.text
 
 
 def test_an_outage_delays_the_change_and_loses_nothing(
@@ -242,7 +242,7 @@ def test_an_outage_delays_the_change_and_loses_nothing(
             assert registrar.status()["error"] is None
 
     run(tmp_path, scenario)
-    assert "is out of date" in caplog.text
+    assert "HAMi's annotations are out of date" in caplog.text
 
 
 def test_a_watch_that_lags_behind_our_own_writes_leads_to_none(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import anyio
 
 from hami_mock.cluster import objects
-from hami_mock.cluster.objects import Event, Object, annotations_of
+from hami_mock.cluster.objects import Event, Object, annotations_of, labels_of
 from hami_mock.cluster.requests import Request, read, receive, sending
 from hami_mock.errors import ClusterError, HamiMockError, StartError
 from hami_mock.kit.concurrency import Backoff
@@ -26,7 +26,15 @@ from hami_mock.kubelet.limits import Version, parse_version
 if TYPE_CHECKING:
     from kubernetes_asyncio.client import ApiClient
 
-__all__ = ["Change", "Kubernetes", "Object", "annotations_of", "is_configured", "kubelet_version"]
+__all__ = [
+    "Change",
+    "Kubernetes",
+    "Object",
+    "annotations_of",
+    "is_configured",
+    "kubelet_version",
+    "labels_of",
+]
 
 WATCH_SECONDS = 50
 """How long the server should keep a watch open, at the most."""
@@ -34,6 +42,8 @@ GRACE_SECONDS = 8.0
 """After that and so much silence, nobody is there: a connection may die without a word."""
 _STEADY_SECONDS = 10.0
 """A watch that lasted this long was no failure, whatever ended it."""
+Metadata = Mapping[str, Mapping[str, str | None]]
+"""Annotations and labels to set, or to remove where they are None."""
 _USER_CONFIG = Path("~/.kube/config")
 
 _log = logging.getLogger(__name__)
@@ -111,7 +121,13 @@ class Kubernetes:
 
         With a resource version, raises Conflict if the node isn't that one any more.
         """
-        return await self._patch(Request("patch", "nodes", name), annotations, resource_version)
+        return await self.patch_node(name, {"annotations": annotations}, resource_version)
+
+    async def patch_node(
+        self, name: str, metadata: Metadata, resource_version: str | None = None
+    ) -> Object:
+        """Do the same with its labels, or with both at once."""
+        return await self._patch(Request("patch", "nodes", name), metadata, resource_version)
 
     async def patch_pod_annotations(
         self,
@@ -122,7 +138,7 @@ class Kubernetes:
     ) -> Object:
         """Do the same with a pod."""
         request = Request("patch", "pods", name, namespace)
-        return await self._patch(request, annotations, resource_version)
+        return await self._patch(request, {"annotations": annotations}, resource_version)
 
     async def create_event(self, namespace: str, event: Object) -> None:
         self.writes += 1
@@ -212,14 +228,12 @@ class Kubernetes:
                     raise request.refusal(404, "it was deleted")
                 yield event
 
-    async def _patch(
-        self, request: Request, annotations: Mapping[str, str | None], version: str | None
-    ) -> Object:
-        metadata: dict[str, Any] = {"annotations": dict(annotations)}
+    async def _patch(self, request: Request, metadata: Metadata, version: str | None) -> Object:
+        patch: dict[str, Any] = {kind: dict(values) for kind, values in metadata.items()}
         if version is not None:
-            metadata["resourceVersion"] = version
+            patch["resourceVersion"] = version
         self.writes += 1
-        return await self._send(request, {"metadata": metadata})
+        return await self._send(request, {"metadata": patch})
 
     async def _list(self, request: Request) -> list[Object]:
         async with sending(self._client, request) as response:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from hami_mock.cluster.requests import Request
 
 Object = dict[str, Any]
-"""A node or a pod: its metadata has what `_checked` asks for; annotations, spec and status are
-mappings, if only empty ones."""
+"""A node or a pod: its metadata has what `_checked` asks for; labels, annotations, spec and status
+are mappings, if only empty ones."""
 
 
 _TEXTS = {"nodes": ("name", "resourceVersion"), "pods": ("name", "resourceVersion", "namespace")}
@@ -31,6 +31,11 @@ class Event(NamedTuple):
 def annotations_of(thing: Object) -> dict[str, str]:
     annotations: dict[str, str] = thing["metadata"]["annotations"]
     return annotations
+
+
+def labels_of(thing: Object) -> dict[str, str]:
+    labels: dict[str, str] = thing["metadata"]["labels"]
+    return labels
 
 
 def single(request: Request, text: bytes) -> Object:
@@ -103,9 +108,10 @@ def _checked(request: Request, thing: object) -> Object:
         raise request.away("metadata.uid is not a text")
     for key in ("spec", "status"):
         _mapping(request, thing, key)
-    for key, value in _mapping(request, metadata, "annotations").items():
-        if not isinstance(value, str):
-            raise request.away(f"the annotation {key!r} is not a text")
+    for kind in ("annotation", "label"):
+        for key, value in _mapping(request, metadata, f"{kind}s").items():
+            if not isinstance(value, str):
+                raise request.away(f"the {kind} {key!r} is not a text")
     return thing
 
 
