@@ -130,11 +130,24 @@ class Agent:
             from hami_mock.views.node_events import NodeEvents
 
             yield "node events", NodeEvents(kubernetes, self.state)
+        if kubernetes is not None and settings.labels:
+            from hami_mock.views.labels.labeller import Labeller, Registrations
+
+            yield "labels", Labeller(
+                self.state, kubernetes, settings.labels,
+                Registrations(self._are_registered, self._plugins.registrations),
+                remove=settings.labels_remove,
+            )  # fmt: skip
         if kubernetes is not None and self._allocator is not None:
             from hami_mock.views.hami.registrar import Registrar
 
             yield "hami allocator", self._allocator
             yield "hami", Registrar(self.state, kubernetes, keep=settings.hami_keep_annotations)
+
+    def _are_registered(self) -> bool:
+        """Tell whether the kubelet has all that there is; a companion must know its cards first."""
+        is_known = bool(self.state.node.cards) or not self.configuration.missing
+        return is_known and self._plugins.are_registered()
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Run until cancelled.

@@ -1,5 +1,6 @@
 """`hami-mock plan`: the cards and resources that nodes would get, without registering anything."""
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -15,6 +16,7 @@ from hami_mock.kit.terminal import Style, paint, table, width, wrap
 from hami_mock.kit.text import cut
 from hami_mock.kubelet.wire import MESSAGE_LIMIT
 from hami_mock.node.advice import warnings
+from hami_mock.node.labels import node_labels
 from hami_mock.settings.settings import Settings, load, load_all
 from hami_mock.sources import planning
 
@@ -123,6 +125,7 @@ def plan_data(settings: Settings, plan: planning.Plan, *, is_one: bool = True) -
             }
             for resource in node.resources
         ],
+        "labels": node_labels(node, settings.labels, int(time.time())),
         "missing": list(missing),
     }  # fmt: skip
 
@@ -143,6 +146,7 @@ def node_lines(plan: Data) -> Iterator[str]:
         yield from table(header, rows, "   rRL")
         yield from ("", "and register:", "")
         yield from _resources(plan["resources"])
+        yield from _labels(plan["labels"])
     else:
         yield "nothing" if plan["missing"] else "nothing: no cards are configured for this node"
     for reason in plan["missing"]:
@@ -161,6 +165,7 @@ def fleet_lines(plans: Sequence[Data]) -> Iterator[str]:
         yield from table(header, _groups(plan["cards"]), "r  rLL")
         yield ""
         yield from _resources(plan["resources"])
+        yield from _labels(plan["labels"])
 
 
 def _groups(cards: Sequence[Data]) -> Iterator[Sequence[object]]:
@@ -191,6 +196,12 @@ def _resources(rows: Sequence[Data]) -> Iterator[str]:
     for row in rows:
         for warning in row["warnings"]:
             yield from _notice("warning", f"{row['resource']}: {warning}")
+
+
+def _labels(labels: Data) -> Iterator[str]:
+    if labels:
+        yield ""
+        yield from table(("LABEL", "VALUE"), labels.items(), "  ")
 
 
 def _notice(kind: str, text: str) -> Iterator[str]:

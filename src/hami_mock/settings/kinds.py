@@ -10,6 +10,7 @@ from hami_mock.kit.values import Kind, checked, choice, factor, listed, or_text,
 from hami_mock.kubelet.limits import parse_version
 from hami_mock.node.xid import XID
 from hami_mock.vendors import VENDORS
+from hami_mock.vendors.labelling import ALL, ON_REQUEST, LabelSet
 
 MOST_CARDS = 128
 _NUMA = whole(0, 63)
@@ -45,6 +46,18 @@ SOCKET = pattern(r"(/.*)?", 'an absolute path, or "" to turn it off', "PATH")
 XIDS = listed(XID, "numbers separated by commas, such as 13,31", "N,N").then(
     frozenset, lambda xids: ",".join(map(str, sorted(xids)))
 )
+
+
+def _label_sets(words: tuple[str, ...]) -> tuple[LabelSet, ...]:
+    usual = set(LabelSet) - ON_REQUEST if ALL in words else set()
+    return tuple(each for each in LabelSet if each in usual or each in words)
+
+
+LABELS = listed(
+    choice(*LabelSet, ALL),
+    f"one or more of {', '.join(LabelSet)} and {ALL}, separated by commas",
+    "SET,SET",
+).then(_label_sets, ",".join)
 FOLDER = pattern(r"/.*", "an absolute path", "DIR")
 FILE = pattern(r".+", "a path", "FILE")
 FILES = listed(FILE, "one or more paths, separated by commas", "FILE,FILE", least=1)

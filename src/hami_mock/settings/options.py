@@ -16,6 +16,7 @@ from hami_mock.node.xid import APPLICATION_ERRORS
 from hami_mock.settings import kinds
 from hami_mock.settings.places import CONTROL_SOCKET
 from hami_mock.vendors import VENDORS, Role, Vendor
+from hami_mock.vendors.labelling import LabelSet
 
 ENV_PREFIX = "HAMI_MOCK_"
 
@@ -99,6 +100,12 @@ GENERAL = (
     _general("pods", SWITCH, False,
              "read the annotations of this node's pods, such as how busy they keep their cards; "
              "always so with --hami on (needs access to the API server)", waits=True),
+    _general("labels", kinds.LABELS, (),
+             "label the Node as hardware discovery would, once the kubelet has every resource: "
+             f"some of {', '.join(LabelSet)}, or all (without the clouds and operator-deploy)",
+             waits=True),
+    _general("labels-remove", SWITCH, False,
+             "remove these labels from the Node when the agent stops", waits=True),
     _general("log-level", choice("debug", "info", "warning", "error"), "info",
              "log messages of this level and above"),
     _general("log-format", choice("text", "json"), "text", "format of log lines", waits=True),

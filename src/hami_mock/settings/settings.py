@@ -24,6 +24,7 @@ from hami_mock.settings.layers import (
 from hami_mock.settings.options import GENERAL
 from hami_mock.settings.vendor_settings import Named, VendorSettings, vendor_settings
 from hami_mock.vendors import VENDORS
+from hami_mock.vendors.labelling import LabelSet
 
 if TYPE_CHECKING:
     from hami_mock.settings.hami_config.device_config import DeviceConfig
@@ -50,6 +51,8 @@ class Settings:
     pod_resources_socket: str
     kubernetes_events: bool
     pods: bool
+    labels: tuple[LabelSet, ...]
+    labels_remove: bool
     hami: bool
     hami_keep_annotations: bool
     source: str
@@ -91,7 +94,8 @@ class Settings:
 
     @property
     def needs_cluster(self) -> bool:
-        return self.reads_pods or self.is_companion or self.kubernetes_events
+        is_asked = self.reads_pods or self.is_companion or self.kubernetes_events
+        return is_asked or bool(self.labels)
 
 
 def load(flags: Mapping[str, str], overrides: Mapping[str, str] | None = None) -> Settings:

@@ -61,16 +61,20 @@ class PluginLifecycle:
         state: NodeState,
         directory: SocketDirectory,
         assigner: Assigner | None = None,
+        on_watched: Callable[[], None] = lambda: None,
     ) -> None:
         self._at_first = resource
         self.offer = resource.offer
         self.counters = ResourceCounters()
         self.phase = Phase.WAITING
         self.reason = "not tried yet"
+        self.was_watched = False
+        """Whether the kubelet has ever taken its list."""
         self._state = state
         self._directory = directory
         self._backoff = Backoff()
         self._assigner = assigner
+        self._on_watched = on_watched
         self._stop = anyio.Event()
         self.stop = self._stop.set
         self.ended = anyio.Event()
@@ -214,6 +218,9 @@ class PluginLifecycle:
             level = logging.WARNING if phase is Phase.FAILED else logging.INFO
             _log.log(level, "%s: %s%s", self.resource.name, phase, reason and f": {reason}")
         self.phase, self.reason = phase, reason
+        if phase is Phase.WATCHED:
+            self.was_watched = True
+            self._on_watched()
 
 
 async def register(

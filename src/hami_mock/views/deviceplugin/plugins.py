@@ -5,6 +5,7 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
+from hami_mock.kit.broadcast import Broadcast
 from hami_mock.node.resources import Resource
 from hami_mock.node.state import NodeState
 from hami_mock.views.deviceplugin.allocation import Assigner
@@ -23,6 +24,8 @@ class Plugins:
         self._state = state
         self._directory = directory
         self._assigner = assigner
+        self.registrations = Broadcast()
+        """Told whenever the kubelet has taken the list of a resource."""
         self.all = [self._make(resource) for resource in state.node.resources]
         """The plugins in the order of the resources; always the same list."""
 
@@ -39,6 +42,11 @@ class Plugins:
     def status(self) -> dict[str, Any]:
         watched = sum(plugin.phase is Phase.WATCHED for plugin in self.all)
         return {"resources": len(self.all), "watched": watched}
+
+    def are_registered(self) -> bool:
+        """Tell whether the kubelet has had the list of every resource that the node has now."""
+        had = {(plugin.resource.name, plugin.offer) for plugin in self.all if plugin.was_watched}
+        return all((each.name, each.offer) in had for each in self._state.node.resources)
 
     async def _follow(self, tasks: TaskGroup) -> None:
         resources = self._state.node.resources
@@ -57,4 +65,10 @@ class Plugins:
                 await tasks.start(plugin.run)
 
     def _make(self, resource: Resource) -> PluginLifecycle:
-        return PluginLifecycle(resource, self._state, self._directory, assigner=self._assigner)
+        return PluginLifecycle(
+            resource,
+            self._state,
+            self._directory,
+            assigner=self._assigner,
+            on_watched=self.registrations.send,
+        )

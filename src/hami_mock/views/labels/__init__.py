@@ -1,0 +1,1 @@
+"""Labels of the Node, as those who discover hardware would write them."""
