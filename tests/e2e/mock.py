@@ -29,7 +29,9 @@ CONFIG_MAP = "hami-mock-config"
 DAEMON_SETS = ("hami-mock", "hami-mock-device-plugin-daemonset")
 AGENT_PROGRAM = b"/opt/hami-mock/bin/"
 TIMEOUT_S = 90.0
-ASKS_THE_API_SERVER = re.compile(r"^--hami=on|^--source=hami|=auto$|KUBERNETES_EVENTS")
+ASKS_THE_API_SERVER = re.compile(
+    r"^--hami=on|^--source=hami|=auto$|KUBERNETES_EVENTS|HAMI_MOCK_LABELS$"
+)
 
 ONLY_NVIDIA = ("--mlu-cards=0", "--iluvatar-cards=0", "--ascend-cards=0")
 

@@ -51,6 +51,16 @@ async def report(server: FakeApiServer, agent: Agent, kubernetes: Kubernetes) ->
     await server.wait_until(lambda: len(server.created) == 1)
 
 
+async def label(server: FakeApiServer, agent: Agent, kubernetes: Kubernetes) -> None:
+    """Labels come, and one that somebody changes comes back."""
+    for plugin in agent.plugins:
+        plugin.was_watched = True  # there is no kubelet here
+    agent.state.changes.send()
+    await server.wait_until(lambda: server.labels(NODE).get("gpu") == "on")
+    server.label(NODE, {"gpu": "off"})
+    await server.wait_until(lambda: server.labels(NODE)["gpu"] == "on")
+
+
 async def allocate(server: FakeApiServer, agent: Agent, kubernetes: Kubernetes) -> None:
     """A pod that the lock names, one that it doesn't, one that fails, and a lock left behind."""
     allocator = Allocator(agent.state, kubernetes)
@@ -107,10 +117,12 @@ def allowed(*files: str) -> Used:
     }
 
 
-def allowed_by_chart(mode: str, *, events: bool, pods: bool) -> Used:
+def allowed_by_chart(mode: str, *, events: bool, pods: bool, labels: bool) -> Used:
     """The rules of the chart's template, as far as they can be read without helm."""
     text = (ROOT / "charts/hami-mock/templates/rbac.yaml").read_text()
-    (of_nodes,) = re.findall(rf'"{mode}" \(list ([^)]+)\)', text)
+    assert 'ternary "hami" .Values.mode (gt (len .Values.labels) 0)' in text
+    key = "hami" if labels else mode
+    (of_nodes,) = re.findall(rf'"{key}" \(list ([^)]+)\)', text)
     found = {(verb, "nodes") for verb in re.findall(r"\w+", of_nodes)}
     rules = re.findall(r"resources: \[(\w+)\]\n +verbs: \[([^]]+)\]", text)
     assert [resource for resource, _ in rules] == ["pods", "pods", "events"]
@@ -127,6 +139,7 @@ MODES: dict[str, tuple[dict[str, str], Script, tuple[str, ...], str]] = {
     "pods": ({**AUTO, "pods": "on"}, read, ("pods",), "plain"),
     "companion": ({"source": "hami"}, follow, ("companion",), "companion"),
     "hami": ({"hami": "on"}, allocate, ("hami",), "hami"),
+    "labels": ({"labels": "all", "labels-remove": "on"}, label, ("labels",), "plain"),
 }
 
 
@@ -138,7 +151,7 @@ def test_the_role_of_a_mode_has_the_verbs_that_it_uses(
     asked = used(tmp_path, socket_folder, flags, script)
     files = [f"components/{component}/rbac.yaml" for component in components]
     assert asked == allowed("manifests/k8s-mock-rbac.yaml", *files)
-    has = {name: name in components for name in ("events", "pods")}
+    has = {name: name in components for name in ("events", "pods", "labels")}
     assert asked == allowed_by_chart(in_chart, **has)
 
 

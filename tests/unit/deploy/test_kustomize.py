@@ -144,7 +144,7 @@ def test_a_combination_has_all_of_each(
     documents = rendered(kustomize, folder)
     assert set_variables(documents) == variables(folder)
     present = {(doc["kind"], doc["metadata"]["name"]) for doc in documents}
-    for name in ("hami", "companion", "pods"):
+    for name in ("hami", "companion", "labels", "pods"):
         assert (("ClusterRole", f"hami-mock-{name}") in present) == (name in names)
     assert (("Role", "hami-mock-events") in present) == ("events" in names)
     assert mounted(documents) == {name for kind, name in present if kind == "ConfigMap"}, (

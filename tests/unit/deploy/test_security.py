@@ -50,6 +50,7 @@ def asks_the_api_server(told: dict[str, str]) -> bool:
         or told.get("HAMI_MOCK_SOURCE") == "hami"
         or told.get("HAMI_MOCK_KUBERNETES_EVENTS") == "on"
         or told.get("HAMI_MOCK_PODS") == "on"
+        or bool(told.get("HAMI_MOCK_LABELS"))
         or any(n.endswith("_MEMORY_FACTOR") and v == "auto" for n, v in told.items())
         # A section of the file may say auto.
         or "HAMI_MOCK_CONFIG" in told

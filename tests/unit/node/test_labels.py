@@ -35,9 +35,9 @@ def test_slots_are_gfds_replicas() -> None:
 
 
 def test_the_mode_decides_on_mig() -> None:
-    flags = {"nvidia_model": "A100-SXM4-40GB", "nvidia_mode": "mig"}
-    for more in ({}, {"hami": "on"}):
-        found = node_labels(laid_out(**flags, **more), (LabelSet.GFD,), 0)
+    for hami in ("off", "on"):
+        node = laid_out(nvidia_model="A100-SXM4-40GB", nvidia_mode="mig", hami=hami)
+        found = node_labels(node, (LabelSet.GFD,), 0)
         assert found["nvidia.com/mig.strategy"] == "mixed"
         assert found["nvidia.com/mig-1g.5gb.count"] == "14"
 

@@ -48,7 +48,7 @@ class Labeller:
         remove: bool = False,
     ) -> None:
         self._state = state
-        self._keeper = NodeKeeper(kubernetes, state.node.name, "labels of the node")
+        self._keeper = NodeKeeper(kubernetes, state.node.name, "the agent's labels")
         self._sets = sets
         self._registrations = registrations
         self._remove = remove
