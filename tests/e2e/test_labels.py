@@ -52,7 +52,7 @@ def test_labels_come_survive_an_edit_and_stay(mock: Mock) -> None:
             wait_for_labels(mock, "the labels again", lambda now: now.items() >= EXPECTED.items())
             mock.ctl("lose", "nvidia/1")
             wait_for_labels(mock, "one card less", lambda found: found[COUNT] == "1")
-            mock.ctl("recover", "nvidia/1")
+            mock.ctl("return", "nvidia/1")
             wait_for_labels(mock, "both cards", lambda found: found[COUNT] == "2")
             assert metadata(mock)["labels"]["mlu"] == "mine", "it is somebody else's"
         assert metadata(mock)["labels"].items() >= EXPECTED.items(), "they stay if not asked"

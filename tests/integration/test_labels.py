@@ -9,17 +9,22 @@ import anyio
 import pytest
 from aiohttp import web
 
+from hami_mock.agent import Agent
 from hami_mock.cluster import kubernetes as kubernetes_module
 from hami_mock.cluster.kubernetes import Kubernetes
+from hami_mock.faults.actions import Action, perform
 from hami_mock.kit.broadcast import Broadcast
 from hami_mock.kit.concurrency import Backoff
 from hami_mock.node.fault import Fault
 from hami_mock.node.fault_kinds import LOST, UNHEALTHY
 from hami_mock.node.state import NodeState
+from hami_mock.settings.settings import load
+from hami_mock.sources.configured import first_node
 from hami_mock.vendors.labelling import LabelSet
 from hami_mock.views.labels.labeller import Labeller, Registrations
 from hami_mock.views.labels.ownership import ANNOTATION
 from tests.integration.fake_api_server import FakeApiServer, api_server
+from tests.integration.grpcio_kubelet import GrpcioKubelet
 from tests.unit.builders import NODE, laid_out
 
 COUNT, PRODUCT, STAMP = "nvidia.com/gpu.count", "nvidia.com/gpu.product", "nvidia.com/gfd.timestamp"
@@ -274,5 +279,34 @@ def test_a_forged_note_removes_nothing_of_others(tmp_path: Path, text: str) -> N
             await server.wait_until(lambda: COUNT in server.labels(NODE))
             assert server.labels(NODE).items() >= HOSTNAME.items()
         assert server.labels(NODE) == HOSTNAME
+
+    run(tmp_path, scenario)
+
+
+def test_an_agent_labels_its_node_only_after_the_last_registration(
+    tmp_path: Path, kubelet: GrpcioKubelet
+) -> None:
+    flags = {"node-name": NODE, "socket-dir": str(kubelet.folder), "http-listen": ""}
+    settings = load({**flags, "control-socket": "", "vendors": "nvidia", "labels": "gfd"})
+
+    async def scenario(server: FakeApiServer) -> None:
+        node, _ = await first_node(settings)
+        async with Kubernetes() as kubernetes, anyio.create_task_group() as tasks:
+            agent = Agent(settings, node, {}, kubernetes)
+            refused = perform(Action("refuse", ("nvidia.com/gpumem",)), agent.state)
+            await tasks.start(agent.run)
+            await server.wait_until(lambda: "watch nodes" in server.requests)
+            others = {r.name for r in node.resources} - {"nvidia.com/gpumem"}
+            await anyio.to_thread.run_sync(kubelet.wait_for_lists, others)
+            await anyio.wait_all_tasks_blocked()
+            assert server.labels(NODE) == HOSTNAME
+            agent.state.end_faults(*refused)
+            await server.wait_until(lambda: COUNT in server.labels(NODE))
+            assert (await agent.status())["views"]["labels"]["foreign"] == []
+            # A kubelet that goes takes no label along.
+            await anyio.to_thread.run_sync(kubelet.kill)
+            server.label(NODE, {COUNT: "80"})
+            await server.wait_until(lambda: server.labels(NODE)[COUNT] == "2")
+            tasks.cancel_scope.cancel()
 
     run(tmp_path, scenario)
