@@ -167,5 +167,10 @@ def pod() -> dict[str, Any]:
 
 
 NODES = [json.dumps(node(register)).encode() for register in REGISTERS]
+_LABELS = {
+    "labels": {"nvidia.com/gpu.count": "8", "gpu": "on", "kubernetes.io/hostname": "n1"},
+    "annotations": {"hami-mock.io/labels": "gpu,nvidia.com/gpu.count"},
+}
+LABELLED_NODES = [json.dumps({"metadata": {**node()["metadata"], **_LABELS}}).encode()]
 PODS = [json.dumps(pod()).encode()]
 OBJECTS = [*NODES, *PODS, json.dumps({"kind": "List", "items": [node(), pod()]}).encode()]

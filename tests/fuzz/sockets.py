@@ -4,7 +4,7 @@ import json
 import os
 import socket
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import wait
 from contextlib import ExitStack, asynccontextmanager
 from functools import cache
@@ -19,18 +19,21 @@ from hami_mock.agent import Agent
 from hami_mock.cluster import kubernetes as kubernetes_module
 from hami_mock.cluster.kubernetes import Kubernetes
 from hami_mock.errors import ClusterError, DeviceError, KubeletError
+from hami_mock.kit.broadcast import Broadcast
 from hami_mock.kit.concurrency import Backoff
 from hami_mock.kubelet import wire
 from hami_mock.kubelet.pod_resources import PodResources
 from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import load
 from hami_mock.sources.configured import configured_node
+from hami_mock.vendors.labelling import LabelSet
 from hami_mock.views.deviceplugin.counters import ResourceCounters
 from hami_mock.views.deviceplugin.lifecycle import register
 from hami_mock.views.deviceplugin.server import serve
 from hami_mock.views.deviceplugin.service import DevicePluginService
 from hami_mock.views.hami.allocator import Allocator
 from hami_mock.views.hami.registrar import Registrar
+from hami_mock.views.labels.labeller import Labeller, Registrations
 from tests.fuzz import frames, seeds
 from tests.fuzz.raw_server import RawServer, exchange
 from tests.fuzz.target import Broken, Target
@@ -281,13 +284,27 @@ def _api_watch(data: bytes) -> None:
 
 def _api_registrar(data: bytes) -> None:
     """Let the node be this, for what keeps HAMi's annotations on it."""
+    _api_view(data, lambda api: Registrar(api.state, api.kubernetes).run)
+
+
+def _api_labeller(data: bytes) -> None:
+    """Let the node be this, for what keeps its labels."""
+    always = Registrations(lambda: True, Broadcast())
+    _api_view(
+        data, lambda api: Labeller(api.state, api.kubernetes, [*LabelSet], always, remove=True).run
+    )
+
+
+def _api_view(
+    data: bytes, view: Callable[[_Api], Callable[..., Coroutine[Any, Any, None]]]
+) -> None:
     api = _api()
     api.server.answer = lambda _: _http_answer(data)
     before = api.server.answered
 
     async def run() -> None:
         async with anyio.create_task_group() as tasks:
-            await tasks.start(Registrar(api.state, api.kubernetes).run)
+            await tasks.start(view(api))
             await anyio.to_thread.run_sync(lambda: api.server.wait_for(before + 3, 0.1))
             tasks.cancel_scope.cancel()
 
@@ -361,5 +378,6 @@ TARGETS = (
     Target("api-objects", _api_objects, (), seeds.OBJECTS, is_guided=False),
     Target("api-watch", _api_watch, (), _WATCHES, [b'{"type":"MODIFIED"}\n'], is_guided=False),
     Target("api-node", _api_registrar, (), seeds.NODES, is_guided=False),
+    Target("api-labels", _api_labeller, (), seeds.LABELLED_NODES, is_guided=False),
     Target("api-pod", _api_allocator, (), seeds.PODS, is_guided=False),
 )

@@ -84,7 +84,8 @@ def test_an_agent_without_the_cluster_loads_nothing_of_it() -> None:
     program = (
         "import sys, hami_mock.cli.run, hami_mock.agent, hami_mock.control.server; "
         "print([m for m in sys.modules if m in ('kubernetes_asyncio', 'aiohttp', 'yaml') "
-        "or m.startswith(('hami_mock.views.hami', 'hami_mock.sources.annotated'))])"
+        "or m.startswith(('hami_mock.views.hami', 'hami_mock.views.labels', "
+        "'hami_mock.sources.annotated')) or m.endswith(('_labels', '.label_text'))])"
     )
     ran = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from hami_mock.cli.plan import node_lines, plan_data
+from hami_mock.cli.plan import fleet_lines, node_lines, plan_data
 from hami_mock.settings.settings import load
 from hami_mock.sources.planning import Plan
 from tests.unit.builders import laid_out
@@ -67,6 +67,23 @@ def test_the_table_ends_with_the_warnings() -> None:
         ["warning", "nvidia.com/gpumem"],
         ["warning", "huawei.com/Ascend910-memory"],
     ]
+
+
+def test_labels_are_shown_if_they_would_be_written() -> None:
+    settings = load({"node-name": "node-a", "labels": "hami,operator"})
+    plan = plan_data(settings, Plan(laid_out(), (1, 35)))
+    assert plan["labels"] == {
+        "ascend": "on",
+        "gpu": "on",
+        "mlu": "on",
+        "nvidia.com/gpu.present": "true",
+    }
+    lines = list(node_lines(plan))
+    assert lines[-5].split() == ["LABEL", "VALUE"]
+    assert lines[-1].split() == ["nvidia.com/gpu.present", "true"]
+    (fleet,) = [list(fleet_lines([plan]))]
+    assert fleet[-5:] == lines[-5:]
+    assert planned()["labels"] == {}
 
 
 def test_a_node_without_cards_says_so() -> None:

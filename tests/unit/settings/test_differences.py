@@ -24,6 +24,7 @@ OTHER = {
     "scenario": "x.yaml",
     "ignored-xids": "79",
     "source": "hami",
+    "labels": "gfd",
 }
 """Another value than the default, where `other` can't know one."""
 
