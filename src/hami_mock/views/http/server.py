@@ -1,44 +1,53 @@
 """A few GET paths over HTTP/1.1, one answer per connection, for whoever can reach the port.
 
-Three probes and a scrape every few seconds don't need a web framework: importing one would take
-longer, and more memory, than all the rest of the agent.
+Three probes, a scrape every few seconds and a page don't need a web framework: importing one would
+take longer, and more memory, than all the rest of the agent.
 
 Strangers can take neither memory nor files nor the probes: there are so many connections and no
 more, and for one more the one is closed that has waited longest without asking. Who asks at once,
-as the kubelet does, is answered in any crowd.
+as the kubelet does, is answered in any crowd: those who look at a stream get half of the room, and
+a viewer that doesn't keep up is closed.
 """
 
 import asyncio
 import resource
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections import deque
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 
 from hami_mock.errors import StartError
+from hami_mock.views.http.audience import Audience
 from hami_mock.views.http.condition import Condition
+from hami_mock.views.http.messages import (
+    LONGEST_HEAD,
+    Answer,
+    Routes,
+    Stream,
+    answer_to,
+    is_head,
+    is_whole,
+    message,
+    respond,
+    stream_head,
+)
+
+__all__ = ["Answer", "Routes", "respond", "serve_http"]
 
 _MOST_CONNECTIONS = 100
-_LONGEST_HEAD = 8192
-"""Bytes of a request's line and headers."""
 _REQUEST_SECONDS = 5.0
 _ANSWER_SECONDS = 5.0
+"""Who hasn't read all that there is for it after this time is closed."""
+_MOST_WAITING = 16
+"""Messages of a stream that a viewer may be behind."""
+_STREAM_BUFFER = 64 * 1024
+"""Bytes of a stream that the kernel keeps for a viewer who doesn't read; it doubles that."""
 _RETRY_SECONDS = 0.2
 _BACKLOG = 512
 """Who is in the kernel's queue; who finds it full knocks again a second later."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What goes back."""
-
-    body: bytes
-    status: HTTPStatus = HTTPStatus.OK
-    content_type: str = "text/plain; charset=utf-8"
-
-
-Routes = Mapping[str, Callable[[], Answer]]
 
 
 @asynccontextmanager
@@ -79,7 +88,7 @@ def _listen(host: str, port: int) -> socket.socket:
     listener.setblocking(False)
     # What a connection sends that isn't read yet, and an answer that nobody reads, are memory of
     # the kernel's, and the pod pays for it. Connections inherit both.
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _LONGEST_HEAD)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, LONGEST_HEAD)
     milliseconds = int(_ANSWER_SECONDS * 1000)
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds)
     return listener
@@ -91,9 +100,15 @@ class _Connection:
 
     socket: socket.socket
     head: bytes = b""
-    answer: memoryview | bytes = b""
-    """Empty until the whole request is there."""
-    deadline: asyncio.TimerHandle = field(init=False)
+    has_asked: bool = False
+    outgoing: deque[memoryview] = field(default_factory=deque)
+    audience: Audience | None = None
+    """Where it is a viewer: its answer has no end."""
+    deadline: asyncio.TimerHandle | None = None
+
+    def stop_the_clock(self) -> None:
+        if self.deadline is not None:
+            self.deadline.cancel()
 
 
 class _Server:
@@ -113,6 +128,7 @@ class _Server:
         self._crowd = Condition("too many connections: the oldest is closed for each new one")
         self._no_accept = Condition("can't accept a connection")
         self._no_answer = Condition("can't answer")
+        self._no_seat = Condition("too many viewers: more of them are refused")
         # The rest of the agent needs files too.
         files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         room = _MOST_CONNECTIONS if files == resource.RLIM_INFINITY else max(files // 4, 1)
@@ -131,7 +147,7 @@ class _Server:
 
     def _accept(self) -> None:
         """Let one in. The loop hears who has asked before it comes here again."""
-        for condition in (self._crowd, self._no_accept, self._no_answer):
+        for condition in (self._crowd, self._no_accept, self._no_answer, self._no_seat):
             condition.look_whether_over()
         try:
             accepted, _ = self._listener.accept()
@@ -157,7 +173,7 @@ class _Server:
 
     def _hear(self, connection: _Connection) -> None:
         try:
-            piece = connection.socket.recv(_LONGEST_HEAD - len(connection.head))
+            piece = connection.socket.recv(LONGEST_HEAD - len(connection.head))
         except BlockingIOError:
             self._loop.add_reader(connection.socket, self._hear, connection)
             return
@@ -167,81 +183,92 @@ class _Server:
             self._close(connection)
             return
         connection.head += piece
-        if _is_whole(connection.head) or len(connection.head) == _LONGEST_HEAD:
+        if is_whole(connection.head) or len(connection.head) == LONGEST_HEAD:
             self._loop.remove_reader(connection.socket)
-            connection.answer = memoryview(self._respond(connection.head))
-            connection.deadline.cancel()
+            connection.has_asked = True
+            connection.outgoing.append(memoryview(self._respond(connection)))
             self._give_time(connection, _ANSWER_SECONDS)
             self._tell(connection)
         else:
             self._loop.add_reader(connection.socket, self._hear, connection)
 
-    def _respond(self, head: bytes) -> bytes:
+    def _respond(self, connection: _Connection) -> bytes:
         try:
-            return respond(head, self._routes)
+            answer = answer_to(connection.head, self._routes)
+            if isinstance(answer, Answer):
+                return message(answer, with_body=not is_head(connection.head))
+            return self._open_stream(connection, answer)
         except Exception as error:
             # Whatever it is, the next request may go well; a probe that fails says enough.
             self._no_answer.occurred(error)
-            return _message(Answer(b"see the log\n", HTTPStatus.INTERNAL_SERVER_ERROR))
+            return message(Answer(b"see the log\n", HTTPStatus.INTERNAL_SERVER_ERROR))
+
+    def _open_stream(self, connection: _Connection, stream: Stream) -> bytes:
+        if is_head(connection.head):
+            return stream_head(stream)
+        if sum(each.audience is not None for each in self._open) >= self._most // 2:
+            self._no_seat.occurred()
+            text = b"too many viewers: try again later\n"
+            return message(Answer(text, HTTPStatus.SERVICE_UNAVAILABLE))
+        first = stream.first()
+        connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _STREAM_BUFFER)
+        connection.audience = stream.audience
+        stream.audience.join(connection, partial(self._tell_more, connection))
+        self._loop.add_reader(connection.socket, self._hear_viewer, connection)
+        return stream_head(stream) + first
+
+    def _hear_viewer(self, connection: _Connection) -> None:
+        """Close a viewer that is gone, or says something: it has asked all that it may."""
+        try:
+            connection.socket.recv(1)
+        except BlockingIOError:
+            return
+        except OSError:
+            pass
+        self._close(connection)
+
+    def _tell_more(self, connection: _Connection, news: bytes) -> None:
+        if len(connection.outgoing) == _MOST_WAITING:
+            self._close(connection)
+            return
+        connection.outgoing.append(memoryview(news))
+        if len(connection.outgoing) == 1:
+            self._give_time(connection, _ANSWER_SECONDS)
+            self._tell(connection)
 
     def _tell(self, connection: _Connection) -> None:
-        try:
-            sent = connection.socket.send(connection.answer)
-        except BlockingIOError:
-            sent = 0
-        except OSError:
-            sent = len(connection.answer)  # Nobody is left to read it.
-        connection.answer = connection.answer[sent:]
-        if connection.answer:
-            self._loop.add_writer(connection.socket, self._tell, connection)
-        else:
+        while connection.outgoing:
+            piece = connection.outgoing.popleft()
+            try:
+                sent = connection.socket.send(piece)
+            except BlockingIOError:
+                sent = 0
+            except OSError:
+                self._close(connection)  # Nobody is left to read it.
+                return
+            if sent < len(piece):
+                connection.outgoing.appendleft(piece[sent:])
+                self._loop.add_writer(connection.socket, self._tell, connection)
+                return
+        if connection.audience is None:
             self._close(connection)
+        else:
+            self._loop.remove_writer(connection.socket)
+            connection.stop_the_clock()
 
     def _give_time(self, connection: _Connection, seconds: float) -> None:
+        connection.stop_the_clock()
         connection.deadline = self._loop.call_later(seconds, self._close, connection)
 
     def _close_oldest(self, connections: list[_Connection]) -> None:
-        silent = (each for each in connections if not each.answer)
-        self._close(next(silent, connections[0]))
+        """Close who hasn't asked; if all have, who gets an answer; a viewer only as the last."""
+        self._close(min(connections, key=lambda c: (c.has_asked, c.audience is not None)))
 
     def _close(self, connection: _Connection) -> None:
         del self._open[connection]
-        connection.deadline.cancel()
+        if connection.audience is not None:
+            connection.audience.leave(connection)
+        connection.stop_the_clock()
         self._loop.remove_reader(connection.socket)
         self._loop.remove_writer(connection.socket)
         connection.socket.close()
-
-
-def respond(head: bytes, routes: Routes) -> bytes:
-    """Return the answer to a request line with its headers, whole or cut off for its length."""
-    line = head.split(b"\r\n", 1)[0].decode("latin-1")
-    method, _, rest = line.partition(" ")
-    path = rest.partition(" ")[0].partition("?")[0]
-    if b"\r\n" not in head:
-        answer = Answer(b"the address is too long\n", HTTPStatus.REQUEST_URI_TOO_LONG)
-    elif not _is_whole(head):
-        status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
-        answer = Answer(b"at most 8 KiB of headers\n", status)
-    elif method not in ("GET", "HEAD"):
-        answer = Answer(b"only GET and HEAD\n", HTTPStatus.METHOD_NOT_ALLOWED)
-    elif path in routes:
-        answer = routes[path]()
-    else:
-        known = "try " + " ".join(routes) + "\n"
-        answer = Answer(known.encode(), HTTPStatus.NOT_FOUND)
-    return _message(answer, with_body=method != "HEAD")
-
-
-def _is_whole(head: bytes) -> bool:
-    return b"\r\n\r\n" in head
-
-
-def _message(answer: Answer, *, with_body: bool = True) -> bytes:
-    lines = (
-        f"HTTP/1.1 {answer.status.value} {answer.status.phrase}",
-        f"Content-Type: {answer.content_type}",
-        f"Content-Length: {len(answer.body)}",
-        "Connection: close",
-    )
-    header = "\r\n".join(lines).encode() + b"\r\n\r\n"
-    return header + answer.body if with_body else header
