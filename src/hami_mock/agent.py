@@ -28,6 +28,9 @@ from hami_mock.views.deviceplugin.directory import SocketDirectory
 from hami_mock.views.deviceplugin.plugins import Plugins
 from hami_mock.views.http.metrics import NodeCollector
 from hami_mock.views.http.view import HttpView, agent_routes
+from hami_mock.views.page.feed import Feed
+from hami_mock.views.page.routes import page_routes
+from hami_mock.views.page.snapshot import snapshot
 
 if TYPE_CHECKING:
     from hami_mock.cluster.kubernetes import Kubernetes
@@ -105,7 +108,10 @@ class Agent:
                 self.state, self.plugins, self.configuration, writes,
                 self.failures, self.supervisor.counts,
             )  # fmt: skip
-            yield "http", HttpView(settings.http_listen, agent_routes(shown, self.notices))
+            feed = Feed(self, self.holders.refresh_if_old)
+            routes = {**agent_routes(shown, self.notices), **page_routes(feed)}
+            yield "http", HttpView(settings.http_listen, routes)
+            yield "page", feed
         yield "inventory", self.inventory
         yield "device plugins", self._plugins
         yield "socket folder", self.directory
@@ -216,6 +222,10 @@ class Agent:
         # Not only if it is old: a pod that has just begun may be named.
         await self.holders.refresh()
         return set_load(self.state, self.load, targets, load)
+
+    async def snapshot(self) -> dict[str, Any]:
+        await self.holders.refresh_if_old()
+        return snapshot(self)
 
     async def set_options(self, values: Mapping[str, str], reset: bool) -> list[str]:
         """Set options over all else; return what changed. Raises UsageError."""
