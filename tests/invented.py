@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from itertools import islice
 
 from hami_mock.kubelet.holder import Container, Holder
 from hami_mock.node.cards import Card
@@ -69,10 +68,10 @@ def _wave(moment: float, phase: float) -> float:
 
 
 def _slots(state: NodeState, number: int, cards: list[Card]) -> dict[str, list[str]]:
-    """Return an ID of a slot of each card, by resource: another one for each container."""
+    """Return an ID of a slot of each card, by resource: another one for each container, while there are any."""
     found: dict[str, list[str]] = {}
     for card in cards:
         resource = next(r for r in state.node.resources if card in r.cards and r.count <= 1000)
-        ids = islice(resource.devices.ids(card), number, number + 1)
-        found.setdefault(resource.name, []).extend(ids)
+        of_card = [*resource.devices.ids(card)]
+        found.setdefault(resource.name, []).append(of_card[number % len(of_card)])
     return found

@@ -35,6 +35,7 @@ DATA = (
     "hami_mock/vendors/catalog.json",
     "hami_mock/vendors/physics.json",
     "hami_mock/doctor/refusal_words.json",
+    "hami_mock/views/page/page.html",
 )
 
 # Present in a developer's environment, or wanted by a corner of a library that we never enter.

@@ -41,6 +41,9 @@ class FakeAgent:
             "scenario": self.scenario,
         }
 
+    async def snapshot(self) -> dict[str, Any]:
+        return {"node": "node-a", "cards": {}}
+
     async def set_options(self, values: Mapping[str, str], reset: bool) -> list[str]:
         if "nvidia-cards" not in values and not reset:
             raise UsageError(["one: wrong", "two: wrong"])

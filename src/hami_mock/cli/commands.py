@@ -8,6 +8,7 @@ COMMANDS = {
     "plan": "show the cards and resources that a node would get; register nothing",
     "demo": "run the agent against an embedded kubelet; no cluster needed",
     "ctl": "inspect and change a running agent: status, fail, recover, set, events, …",
+    "top": "watch the cards, the pods on them and the events, live in a terminal",
     "doctor": "explain why HAMi or the kubelet would refuse a node or a pod",
     "scenario": "check a scenario and show its timeline, without playing it",
     "init": "write a configuration file that lists every option in comments",

@@ -14,7 +14,7 @@ from hami_mock.kit.terminal import is_unicode
 
 FORMATS = ("table", "json", "yaml")
 
-_PLAIN = {"…": "...", "→": "->", "█": "#", "░": "."}
+_PLAIN = {"…": "...", "→": "->", "█": "#", "░": ".", "■": "*", "°": " "}
 """What stands in for our own few characters where only ASCII can be printed."""
 
 

@@ -11,7 +11,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from hami_mock.control.acting import Acting
-from hami_mock.control.protocol import FOLLOW, MOST_REQUEST_BYTES, WATCH, Request
+from hami_mock.control.protocol import FOLLOW, MOST_REQUEST_BYTES, TOP, WATCH, Request
 from hami_mock.errors import HamiMockError, StartError, UsageError
 from hami_mock.kit.text import cut
 from hami_mock.kit.values import LINE, SEED, SPAN, SWITCH, Fields, Kind, Mistakes, whole
@@ -25,6 +25,8 @@ _log = logging.getLogger(__name__)
 _LOOK_SECONDS = 2.0
 """How often a watched status is looked at: pods come and go, and nobody tells."""
 _REST_SECONDS = 0.1
+_TOP_SECONDS = 1.0
+"""How often a terminal shows the node anew, its clock with it."""
 
 Kinds = Mapping[str, Kind[Any]]
 
@@ -40,6 +42,9 @@ class Controlled(Protocol):
 
     async def status(self) -> Mapping[str, Any]:
         """Return all that `ctl status` shows."""
+
+    async def snapshot(self) -> Mapping[str, Any]:
+        """Return what `hami-mock top` shows, as the page does."""
 
     async def set_options(self, values: Mapping[str, str], *, reset: bool) -> list[str]:
         """Set options, after having dropped those set before if `reset`; return what changed."""
@@ -164,6 +169,8 @@ class Commands:
             **{name: acting(verb, partial(act, name)) for name, verb in VERBS.items()},
             FOLLOW: Operation(self._follow, optional=SINCE),
             WATCH: Operation(self._watch),
+            "snapshot": Operation(controlled.snapshot),
+            TOP: Operation(self._top),
         }
 
     async def run(self, request: Request) -> Any:
@@ -211,6 +218,15 @@ class Commands:
             # Many changes at once are shown as one.
             await anyio.sleep(_REST_SECONDS)
             with anyio.move_on_after(_LOOK_SECONDS):
+                await change.wait()
+
+    async def _top(self) -> AsyncGenerator[Any, None]:
+        """Yield a snapshot once a second, and at once when cards have changed."""
+        while True:
+            change = self._state.changes.next()
+            yield await self._controlled.snapshot()
+            await anyio.sleep(_REST_SECONDS)
+            with anyio.move_on_after(_TOP_SECONDS - _REST_SECONDS):
                 await change.wait()
 
     async def _set(self, values: Mapping[str, str], reset: bool) -> Any:

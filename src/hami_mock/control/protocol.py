@@ -2,8 +2,8 @@
 
 A request is `{"command": "fail", "arguments": {…}}`. An answer is `{"result": …}`, or
 `{"error": ["line", …], "code": 2}` with the exit code that the error means. `follow` gets an answer
-for each event and `watch` one for each change of the status, until one side goes away; all else
-gets one answer.
+for each event, `watch` one for each change of the status and `top` a snapshot about once a second,
+until one side goes away; all else gets one answer.
 """
 
 import json
@@ -21,7 +21,8 @@ VARIABLE = "HAMI_MOCK_CONTROL_SOCKET"
 
 FOLLOW = "follow"
 WATCH = "watch"
-STREAMS = (FOLLOW, WATCH)
+TOP = "top"
+STREAMS = (FOLLOW, WATCH, TOP)
 """The commands that have many answers."""
 
 MOST_REQUEST_BYTES = 1024 * 1024

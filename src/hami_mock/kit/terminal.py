@@ -41,8 +41,11 @@ def width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def paint(text: str, *styles: Style) -> str:
-    """Return the text in styles, or as it is where nobody would see them."""
+def paint(text: str, *styles: str) -> str:
+    """Return the text in styles, or as it is where nobody would see them.
+
+    A style is a `Style`, or another code of ANSI's: 38;5;160.
+    """
     return f"\x1b[{';'.join(styles)}m{text}\x1b[0m" if styles and is_fancy() else text
 
 
@@ -60,21 +63,32 @@ def shorten(text: str, columns: int) -> str:
     return f"{text[:head]}…{text[len(text) - columns + head + 1 :]}"
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[object]], columns: str = "") -> list[str]:
+def clip(line: str, columns: int) -> str:
+    """Return as much of a line as fits, without its colours if it doesn't: no terminal wraps it."""
+    return line if _length(line) <= columns else _ANSI.sub("", line)[:columns]
+
+
+def table(
+    header: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    columns: str = "",
+    most: int | None = None,
+) -> list[str]:
     """Return the lines of a table. `columns` has a letter for each column: r sets it to the right.
 
-    In a terminal that is too narrow, columns with a capital letter (R, or L for the left) are left
-    out if they say nothing. Then the widest columns of text give way: what has spaces is wrapped,
-    and a single word is shortened in its middle.
+    Where it is wider than `most`, or without that than the terminal, columns with a capital letter
+    (R, or L for the left) are left out if they say nothing. Then the widest columns of text give
+    way: what has spaces is wrapped, and a single word is shortened in its middle.
     """
     sides = columns.ljust(len(header))
     cells = [[str(cell) for cell in row] for row in (header, *rows)]
     widths = _widths(cells)
-    if _excess(widths) > 0:
+    most = most or width()
+    if _excess(widths, most) > 0:
         kept = [i for i, side in enumerate(sides) if not side.isupper() or _says(cells, i)]
         sides = "".join(sides[i] for i in kept)
         cells = [[row[i] for i in kept] for row in cells]
-        widths = _narrowed(_widths(cells), sides.lower())
+        widths = _narrowed(_widths(cells), sides.lower(), most)
 
     def lines(row: Sequence[str]) -> list[str]:
         folded = map(_folded, row, widths)
@@ -98,18 +112,17 @@ def _widths(cells: list[list[str]]) -> list[int]:
     return [max(map(_length, column)) for column in zip(*cells, strict=True)]
 
 
-def _excess(widths: list[int]) -> int:
-    columns = width()
-    return 0 if columns is None else sum(widths) + len(_GAP) * (len(widths) - 1) - columns
+def _excess(widths: list[int], most: int | None) -> int:
+    return 0 if most is None else sum(widths) + len(_GAP) * (len(widths) - 1) - most
 
 
 def _says(cells: list[list[str]], column: int) -> bool:
     return any(row[column] not in ("", "-", "0") for row in cells[1:])
 
 
-def _narrowed(widths: list[int], sides: str) -> list[int]:
+def _narrowed(widths: list[int], sides: str, most: int | None) -> list[int]:
     """Return the widths, with columns of text narrowed until the table fits, or can't."""
-    while _excess(widths) > 0:
+    while _excess(widths, most) > 0:
         # Half a number would be another number.
         able = [i for i, side in enumerate(sides) if side != "r" and widths[i] > _NARROWEST]
         if not able:

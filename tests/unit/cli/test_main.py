@@ -67,7 +67,8 @@ def test_every_command_explains_itself(command: str, capsys: Captured) -> None:
     shown = {flag for flag in flags if re.search(rf"^ +{flag} ", out, re.MULTILINE)}
     everything = command in ("run", "plan", "demo", "scenario")
     # The one flag that these have, too.
-    own = {"ctl": {"--control-socket"}, "doctor": {"--device-config-file"}}.get(command, set())
+    socket = {"--control-socket"}
+    own = {"ctl": socket, "top": socket, "doctor": {"--device-config-file"}}.get(command, set())
     assert shown == (flags if everything else shown & own)
 
 
@@ -202,7 +203,7 @@ def test_models_as_a_table(capsys: Captured) -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["stop"], f"'stop' is not a command: use one of {', '.join(COMMANDS)}"),
+        (["begin"], f"'begin' is not a command: use one of {', '.join(COMMANDS)}"),
         (["Plan"], "'Plan' is not a command"),
         (["plan", "--nvidia-card", "1"], "did you mean --nvidia-cards?"),
         (["plan", "-o", "xml"], "-o/--output: invalid choice: 'xml'"),

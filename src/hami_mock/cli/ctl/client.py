@@ -8,7 +8,7 @@ import socket
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
-from typing import Any
+from typing import Any, Self
 
 from hami_mock.cli.ctl.parser import parse
 from hami_mock.cli.output import say, show
@@ -27,6 +27,7 @@ from hami_mock.kit.terminal import width
 _ANSWER_SECONDS = 60.0
 """A change of the configuration may wait for the API server."""
 _CLEAR = "\x1b[H\x1b[J"
+_PIECE = 256 * 1024
 
 
 def main(arguments: list[str]) -> int:
@@ -84,6 +85,40 @@ def ask(path: str, request: Request) -> Iterator[Any]:
         except TimeoutError as error:
             raise StartError(f"{FLAG}: the agent at {path!r} doesn't answer") from error
     raise StartError(f"{FLAG}: the agent at {path!r} closed the connection")
+
+
+class Conversation:
+    """A request with many answers, for who waits for other things too: it can be selected."""
+
+    def __init__(self, path: str, request: Request) -> None:
+        self._path = path
+        self._socket = _connect(path)
+        self._received = b""
+        with suppress(BrokenPipeError, ConnectionResetError):
+            self._socket.sendall(request.line)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def answers(self) -> Iterator[Any]:
+        """Yield those that have come, after there was something to read.
+
+        Raises UsageError or StartError if the agent says no, or is gone.
+        """
+        try:
+            piece = self._socket.recv(_PIECE)
+        except ConnectionResetError:
+            piece = b""
+        if not piece:
+            raise StartError(f"{FLAG}: the agent at {self._path!r} closed the connection")
+        *lines, self._received = (self._received + piece).split(b"\n")
+        yield from map(read_answer, lines)
 
 
 def _connect(path: str) -> socket.socket:

@@ -33,7 +33,7 @@ def parse(words: list[str]) -> Wanted | str:
     """
     commands = all_commands()
     # Wherever they stand, before the command or behind it.
-    values, words = _with_common(
+    values, words = with_common(
         BareParser("hami-mock ctl", add_help=False, allow_abbrev=False)
     ).parse_known_args(words)
     if not words or words[0] in HELP:
@@ -60,7 +60,7 @@ def command_parser(name: str, command: CtlCommand) -> Parser:
     )
     for names, text, how in command.arguments:
         parser.add(names, text, **how)
-    return _with_common(parser)
+    return with_common(parser)
 
 
 def help_of(commands: Mapping[str, CtlCommand]) -> str:
@@ -77,7 +77,7 @@ def help_of(commands: Mapping[str, CtlCommand]) -> str:
     )
 
 
-def _with_common(parser: _P) -> _P:
+def with_common(parser: _P) -> _P:
     default = os.environ.get(VARIABLE, DEFAULT_SOCKET)
     text = f"the agent's control socket [{DEFAULT_SOCKET}]"
     return parser.add(FLAG, text, metavar="PATH", default=default).add_output()

@@ -44,7 +44,7 @@ class HttpView:
 
 def agent_routes(
     shown: NodeCollector, notices: Callable[[], Mapping[str, str]] = lambda: _NOTHING
-) -> Routes:
+) -> dict[str, Callable[[], Answer]]:
     def ready() -> Answer:
         return readiness(shown.plugins, shown.configuration, shown.failures(), notices())
 
