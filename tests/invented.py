@@ -68,7 +68,7 @@ def _wave(moment: float, phase: float) -> float:
 
 
 def _slots(state: NodeState, number: int, cards: list[Card]) -> dict[str, list[str]]:
-    """Return an ID of a slot of each card, by resource: another one for each container, while there are any."""
+    """Return a slot of each card, by resource: another one for each container, if there is."""
     found: dict[str, list[str]] = {}
     for card in cards:
         resource = next(r for r in state.node.resources if card in r.cards and r.count <= 1000)

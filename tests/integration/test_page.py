@@ -1,70 +1,21 @@
-"""The page of a running agent, and its events: what is told, to how many, and to whom not."""
+"""The page of a running agent, and its events: what is told, and when."""
 
+import socket
 import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hami_mock.node.event_kinds import Kind
-from hami_mock.node.state import NodeState
-from hami_mock.views.http import server
 from hami_mock.views.page import feed
-from tests.integration.agents import AgentThread, agent_thread, get
-from tests.integration.viewers import Viewer
+from hami_mock.views.page.snapshot import snapshot
+from tests.integration.agents import get
+from tests.integration.viewers import ShownNode, Viewer
 from tests.invented import invent
 
-MOST = 50
 
-
-class Shown:
-    """An agent with a page, and where it is."""
-
-    def __init__(self, agent: AgentThread) -> None:
-        self.agent = agent
-        self.state = agent.agent.state
-        views = {view.name: view for view in agent.agent.views}
-        self.feed = views["page"]
-        address = views["http"].status()["address"]
-        host, _, port = address.rpartition(":")
-        self.address = host, int(port)
-        self.url = f"http://{address}"
-
-    @property
-    def viewers(self) -> int:
-        return int(self.agent.call(self.feed.status)["viewers"])
-
-    def wait_for_viewers(self, number: int) -> None:
-        for _ in range(500):
-            if self.viewers == number:
-                return
-            threading.Event().wait(0.01)
-        raise AssertionError(f"{self.viewers} viewers, not {number}")
-
-    def event(self, message: str) -> None:
-        self.agent.call(self.state.events.add, Kind.XID, "nvidia/0", message)
-
-
-@contextmanager
-def shown_node(folder: Path, **flags: str) -> Iterator[Shown]:
-    with agent_thread(folder, http_listen="127.0.0.1:0", **flags) as agent:
-        yield Shown(agent)
-
-
-@pytest.fixture
-def shown(socket_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shown]:
-    async def nobody_asked() -> None:
-        """Leave it at what was invented: there is no kubelet that knows."""
-
-    with shown_node(socket_folder) as found:
-        monkeypatch.setattr(found.feed, "_refresh", nobody_asked)
-        yield found
-
-
-def test_the_page_is_one_file_that_may_load_nothing_else(shown: Shown) -> None:
+def test_the_page_is_one_file_that_may_load_nothing_else(shown: ShownNode) -> None:
     status, text = get(shown.url)
     assert status == 200
     assert text.startswith("<!doctype html>")
@@ -78,7 +29,7 @@ def test_the_page_is_one_file_that_may_load_nothing_else(shown: Shown) -> None:
         ]
 
 
-def test_a_viewer_gets_all_at_first_and_then_what_changes(shown: Shown) -> None:
+def test_a_viewer_gets_all_at_first_and_then_what_changes(shown: ShownNode) -> None:
     shown.agent.call(invent, shown.state)
     with Viewer(shown.address) as viewer:
         name, node = viewer.next()
@@ -94,7 +45,7 @@ def test_a_viewer_gets_all_at_first_and_then_what_changes(shown: Shown) -> None:
 
 
 def test_new_readings_and_events_are_told_at_once(
-    shown: Shown, monkeypatch: pytest.MonkeyPatch
+    shown: ShownNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Nothing comes of a look that isn't for a reason.
     monkeypatch.setattr(feed, "_LOOK_SECONDS", 60.0)
@@ -107,7 +58,7 @@ def test_new_readings_and_events_are_told_at_once(
         assert viewer.wait_for("cards", "nvidia/1")["busy"] > 0
 
 
-def test_other_cards_are_told_as_a_whole(shown: Shown) -> None:
+def test_other_cards_are_told_as_a_whole(shown: ShownNode) -> None:
     with Viewer(shown.address) as viewer:
         _, before = viewer.next()
         values = {"nvidia-cards": "3"}
@@ -117,7 +68,7 @@ def test_other_cards_are_told_as_a_whole(shown: Shown) -> None:
         assert len(node["cards"]) == len(before["cards"]) + 1
 
 
-def test_who_comes_later_sees_what_the_others_see(shown: Shown) -> None:
+def test_who_comes_later_sees_what_the_others_see(shown: ShownNode) -> None:
     with Viewer(shown.address) as first:
         first.next()
         shown.event("one")
@@ -129,9 +80,11 @@ def test_who_comes_later_sees_what_the_others_see(shown: Shown) -> None:
             assert first.wait_for("events") == second.wait_for("events")
 
 
-def test_while_nobody_looks_nothing_is_made(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_while_nobody_looks_nothing_is_made(
+    shown: ShownNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made: list[object] = []
-    real = feed.snapshot
+    real = snapshot
 
     def counted(of: Any) -> dict[str, Any]:
         made.append(of)
@@ -155,7 +108,9 @@ def test_while_nobody_looks_nothing_is_made(shown: Shown, monkeypatch: pytest.Mo
     assert len(made) == count
 
 
-def test_a_message_is_rendered_once_for_all(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_is_rendered_once_for_all(
+    shown: ShownNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rendered: list[str] = []
     real = feed._message
 
@@ -175,95 +130,17 @@ def test_a_message_is_rendered_once_for_all(shown: Shown, monkeypatch: pytest.Mo
     assert rendered == ["change"]
 
 
-def test_a_quiet_node_is_said_to_be_quiet(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_quiet_node_is_said_to_be_quiet(
+    shown: ShownNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(feed, "_BEAT_SECONDS", 0.0)
     with Viewer(shown.address) as viewer:
         changes = [data for _, (_, data) in zip(range(4), viewer.messages(), strict=False)]
     assert changes[-1].keys() == {"time"}
 
 
-def test_60_viewers_get_50_seats_and_the_probes_are_answered(shown: Shown) -> None:
-    with ExitStack() as stack:
-        viewers = [stack.enter_context(Viewer(shown.address)) for _ in range(60)]
-        heads = [viewer.head()[0] for viewer in viewers]
-        assert heads.count("HTTP/1.1 200 OK") == MOST
-        assert heads[MOST:] == ["HTTP/1.1 503 Service Unavailable"] * 10
-        assert shown.viewers == MOST
-        for path in ("/healthz", "/readyz", "/metrics", "/"):
-            assert get(f"{shown.url}{path}", timeout=5)[0] in (200, 503)
-        shown.event("for all")
-        for viewer in viewers[:MOST]:
-            assert viewer.wait_for("events")
-        # Who leaves frees a seat.
-        for viewer in viewers[:20]:
-            viewer.close()
-        shown.wait_for_viewers(MOST - 20)
-        assert stack.enter_context(Viewer(shown.address)).head()[0] == "HTTP/1.1 200 OK"
-
-
-def test_a_crowd_does_not_take_the_seats_of_viewers(shown: Shown) -> None:
-    with ExitStack() as stack:
-        viewers = [stack.enter_context(Viewer(shown.address)) for _ in range(MOST)]
-        for viewer in viewers:
-            viewer.next()
-        strangers = [
-            stack.enter_context(server.socket.create_connection(shown.address, timeout=10))
-            for _ in range(200)
-        ]
-        assert get(f"{shown.url}/healthz", timeout=5) == (200, "ok\n")
-        with suppress(ConnectionError):
-            assert strangers[0].recv(1) == b""
-        assert shown.viewers == MOST
-        shown.event("still here")
-        assert viewers[0].wait_for("events")
-
-
-def large(state: NodeState, number: int) -> None:
-    """Let what there is be some 500 kB, all of it new."""
-    text = f"{number:03}{'x' * 297}"
-    invent(
-        state, work={("ns", f"{pod:03}{text}", text): {"nvidia/0": (0, 1)} for pod in range(400)}
-    )
-
-
-def test_who_does_not_read_is_closed_and_holds_up_nobody(
-    shown: Shown, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with Viewer(shown.address, buffer=4096) as slow, Viewer(shown.address) as quick:
-        quick.next()
-        shown.wait_for_viewers(2)
-        monkeypatch.setattr(server, "_ANSWER_SECONDS", 0.5)
-        for number in range(40):
-            shown.agent.call(large, shown.state, number)
-            shown.event(str(number))
-            assert quick.wait_for("events")
-            if shown.viewers == 1:
-                break
-        assert shown.viewers == 1
-        # It has got a part of what there was, and then the end.
-        with suppress(ConnectionError):
-            while slow.socket.recv(65536):
-                pass
-
-
-def test_a_viewer_that_says_more_is_closed(shown: Shown) -> None:
-    with Viewer(shown.address) as viewer:
-        viewer.next()
-        viewer.socket.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
-        shown.wait_for_viewers(0)
-
-
-def test_viewers_are_let_go_when_the_agent_ends(socket_folder: Path) -> None:
-    with ExitStack() as stack:
-        with shown_node(socket_folder) as shown:
-            viewer = stack.enter_context(Viewer(shown.address))
-            viewer.next()
-        with suppress(ConnectionError):
-            assert [*viewer.messages()][3:] == []
-
-
-def test_head_opens_no_stream(shown: Shown) -> None:
-    with server.socket.create_connection(shown.address, timeout=10) as asking:
+def test_head_opens_no_stream(shown: ShownNode) -> None:
+    with socket.create_connection(shown.address, timeout=10) as asking:
         asking.sendall(b"HEAD /events HTTP/1.1\r\n\r\n")
         received = b""
         while piece := asking.recv(4096):
@@ -273,7 +150,7 @@ def test_head_opens_no_stream(shown: Shown) -> None:
     assert shown.viewers == 0
 
 
-def test_the_status_tells_how_many_look(shown: Shown) -> None:
+def test_the_status_tells_how_many_look(shown: ShownNode) -> None:
     with Viewer(shown.address) as viewer:
         viewer.next()
         status = shown.agent.call(shown.agent.agent.status)

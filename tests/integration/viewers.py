@@ -1,10 +1,16 @@
-"""Viewers of the page's events, over real sockets."""
+"""A node with a page, and viewers of its events, over real sockets."""
 
 import json
 import socket
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+
+from hami_mock.node.event_kinds import Kind
+from tests.integration.agents import AgentThread, agent_thread
 
 ASK = b"GET /events HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -59,3 +65,37 @@ class Viewer:
         self, kind: type[BaseException] | None, error: object, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class ShownNode:
+    """An agent with a page, and where it is."""
+
+    def __init__(self, agent: AgentThread) -> None:
+        self.agent = agent
+        self.state = agent.agent.state
+        views = {view.name: view for view in agent.agent.views}
+        self.feed = views["page"]
+        address = views["http"].status()["address"]
+        host, _, port = address.rpartition(":")
+        self.address = host, int(port)
+        self.url = f"http://{address}"
+
+    @property
+    def viewers(self) -> int:
+        return int(self.agent.call(self.feed.status)["viewers"])
+
+    def wait_for_viewers(self, number: int) -> None:
+        for _ in range(500):
+            if self.viewers == number:
+                return
+            threading.Event().wait(0.01)
+        raise AssertionError(f"{self.viewers} viewers, not {number}")
+
+    def event(self, message: str) -> None:
+        self.agent.call(self.state.events.add, Kind.XID, "nvidia/0", message)
+
+
+@contextmanager
+def shown_node(folder: Path, **flags: str) -> Iterator[ShownNode]:
+    with agent_thread(folder, http_listen="127.0.0.1:0", **flags) as agent:
+        yield ShownNode(agent)

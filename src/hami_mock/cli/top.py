@@ -1,5 +1,6 @@
 """`hami-mock top`: the node live in a terminal, from the running agent's control socket."""
 
+import gc
 import os
 import select
 import shutil
@@ -8,8 +9,8 @@ import sys
 import termios
 import tty
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import Any
+from contextlib import contextmanager
+from typing import Any, NoReturn
 
 from hami_mock.cli.ctl.client import Conversation, ask
 from hami_mock.cli.ctl.parser import with_common
@@ -49,18 +50,20 @@ def run(parsed: Parsed) -> None:
         snapshot = next(ask(parsed.control_socket, Request("snapshot")))
         show(snapshot, parsed.output, frame(snapshot, width() or WIDEST))
         return
-    # However it is stopped, the terminal is given back.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    with (
-        suppress(KeyboardInterrupt),
-        Conversation(parsed.control_socket, Request(TOP)) as agent,
-        _screen() as keys,
-    ):
+    gc.enable()  # It may run for days.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _quit)
+    with Conversation(parsed.control_socket, Request(TOP)) as agent, _screen() as keys:
         shown: Any = None
         for snapshot in _snapshots(agent, keys):
             shown = snapshot or shown
             if shown is not None:
                 _draw(shown)
+
+
+def _quit(number: int, _: object) -> NoReturn:
+    """End in order, so that the terminal is given back."""
+    sys.exit(0 if number == signal.SIGINT else 128 + number)
 
 
 def _snapshots(agent: Conversation, keys: int | None) -> Iterator[Any]:

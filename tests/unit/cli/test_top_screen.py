@@ -1,5 +1,4 @@
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +35,10 @@ def busy(agent: Agent) -> dict[str, Any]:
 
 
 @pytest.fixture
-def in_colour(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def in_colour(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    yield
 
 
 def line_with(lines: list[str], text: str) -> str:
