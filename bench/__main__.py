@@ -9,6 +9,7 @@ os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
 
 from bench.list_figures import list_figures
 from bench.load_model_figures import load_model_figures
+from bench.page_figures import page_figures
 from bench.process_figures import idle_figures, start_figures
 from bench.progress import clear, say
 from bench.report import Section, as_json, as_table
@@ -43,6 +44,7 @@ def _measure(*, is_quick: bool) -> list[Section]:
             load_model_figures(repeats=3 if is_quick else 20),
             scrape_figures(repeats=5 if is_quick else 21),
             idle_figures(work, seconds=5 if is_quick else 30),
+            page_figures(work, seconds=3 if is_quick else 15),
         ]
         say("done")
         return sections

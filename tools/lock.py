@@ -23,6 +23,7 @@ SOURCES = {
     "build": ["--group=build"],
     "dev": ["pyproject.toml", "--group=dev"],
     "go": ["--group=go"],
+    "browser": ["--group=browser"],
 }
 
 for name, sources in SOURCES.items():

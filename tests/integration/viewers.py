@@ -97,5 +97,5 @@ class ShownNode:
 
 @contextmanager
 def shown_node(folder: Path, **flags: str) -> Iterator[ShownNode]:
-    with agent_thread(folder, http_listen="127.0.0.1:0", **flags) as agent:
+    with agent_thread(folder, **({"http_listen": "127.0.0.1:0"} | flags)) as agent:
         yield ShownNode(agent)
