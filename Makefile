@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PROTO_OUT := src/hami_mock/kubelet/_proto
 
-.PHONY: help setup demo test test-all e2e e2e-all e2e-prepare lint format fuzz soak load bench picture binary proto references lock sbom clean
+.PHONY: help setup demo test test-all browser e2e e2e-all e2e-prepare lint format fuzz soak load bench picture binary proto references lock sbom clean
 
 help: ## show this list
 	@grep -hE '^[a-z][a-z0-9-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | \
@@ -59,6 +59,10 @@ e2e-on-%: $(READY)
 
 e2e-prepare: $(READY) ## compile now what e2e-all needs, once; takes minutes
 	@$(BIN)/python -m tests.e2e.harness prepare --kubernetes all
+
+browser: $(READY) ## see the page in Chromium, if there is one (PICTURES=DIR keeps its pictures)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/browser.txt
+	@HAMI_MOCK_PICTURES=$(PICTURES) $(BIN)/python -m pytest tests/browser
 
 lint: $(READY) ## check style, types, who imports whom, and generated code
 	@$(BIN)/ruff check

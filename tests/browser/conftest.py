@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.integration.viewers import ShownNode, shown_node
+from tests.integration.viewers import ShownNode, nobody_asked, shown_node
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -34,9 +34,6 @@ def browser() -> "Iterator[Browser]":
 
 @pytest.fixture
 def shown(socket_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ShownNode]:
-    async def nobody_asked() -> None:
-        """Leave it at what was invented: there is no kubelet that knows."""
-
     with shown_node(socket_folder) as found:
         monkeypatch.setattr(found.feed, "_refresh", nobody_asked)
         yield found

@@ -5,7 +5,7 @@ from types import ModuleType
 import pytest
 
 from tests.integration.grpcio_kubelet import GrpcioKubelet
-from tests.integration.viewers import ShownNode, shown_node
+from tests.integration.viewers import ShownNode, nobody_asked, shown_node
 
 
 @pytest.fixture
@@ -16,9 +16,6 @@ def kubelet(socket_folder: Path, google_messages: ModuleType) -> Iterator[Grpcio
 
 @pytest.fixture
 def shown(socket_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ShownNode]:
-    async def nobody_asked() -> None:
-        """Leave it at what was invented: there is no kubelet that knows."""
-
     with shown_node(socket_folder) as found:
         monkeypatch.setattr(found.feed, "_refresh", nobody_asked)
         yield found

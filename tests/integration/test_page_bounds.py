@@ -9,7 +9,7 @@ import pytest
 from hami_mock.node.state import NodeState
 from hami_mock.views.http import server
 from tests.integration.agents import get
-from tests.integration.viewers import ShownNode, Viewer, shown_node
+from tests.integration.viewers import ShownNode, Viewer, nobody_asked, shown_node
 from tests.invented import invent
 
 MOST = 50
@@ -59,14 +59,25 @@ def large(state: NodeState, number: int) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("bound", "value"), [("_ANSWER_SECONDS", 0.5), ("_MOST_WAITING", 3)], ids=["time", "messages"]
+)
 def test_who_does_not_read_is_closed_and_holds_up_nobody(
-    shown: ShownNode, monkeypatch: pytest.MonkeyPatch
+    socket_folder: Path, monkeypatch: pytest.MonkeyPatch, bound: str, value: float
 ) -> None:
-    with Viewer(shown.address, buffer=4096) as slow, Viewer(shown.address) as quick:
+    # Each bound is enough by itself, and the kernel's own isn't needed: it keeps what it is told.
+    monkeypatch.setattr(server, "_ANSWER_SECONDS", 60.0)
+    monkeypatch.setattr(server, "_MOST_WAITING", 1000)
+    with (
+        shown_node(socket_folder) as shown,
+        Viewer(shown.address, buffer=4096) as slow,
+        Viewer(shown.address) as quick,
+    ):
+        monkeypatch.setattr(shown.feed, "_refresh", nobody_asked)
+        monkeypatch.setattr(server, bound, value)
         quick.next()
         shown.wait_for_viewers(2)
-        monkeypatch.setattr(server, "_ANSWER_SECONDS", 0.5)
-        for number in range(40):
+        for number in range(25):
             shown.agent.call(large, shown.state, number)
             shown.event(str(number))
             assert quick.wait_for("events")

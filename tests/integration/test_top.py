@@ -13,6 +13,7 @@ import pytest
 
 from tests.integration.agents import AgentThread, agent_thread, run_cli
 from tests.integration.terminals import ANSI, Terminal, terminal
+from tests.integration.viewers import nobody_asked
 from tests.invented import invent
 
 OPEN, CLOSE = "\x1b[?1049h", "\x1b[?1049l"
@@ -25,9 +26,6 @@ def path(socket_folder: Path) -> str:
 
 @pytest.fixture
 def agent(socket_folder: Path, path: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentThread]:
-    async def nobody_asked() -> None:
-        """Leave it at what was invented: there is no kubelet that knows."""
-
     with agent_thread(socket_folder, control_socket=path) as found:
         monkeypatch.setattr(found.agent.holders, "refresh_if_old", nobody_asked)
         found.call(invent, found.agent.state)

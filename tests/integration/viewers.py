@@ -67,6 +67,10 @@ class Viewer:
         self.close()
 
 
+async def nobody_asked() -> None:
+    """Stand in for asking the kubelet, who knows nothing of what is invented."""
+
+
 class ShownNode:
     """An agent with a page, and where it is."""
 
