@@ -88,12 +88,14 @@ def test_no_patch_takes_any_of_that_back(folder: Path) -> None:
         spec = patch["spec"]["template"]["spec"]
         assert set(spec) <= {"automountServiceAccountToken", "containers", "volumes"}
         for container in spec["containers"]:
-            assert set(container) <= {"name", "env", "volumeMounts"}
+            assert set(container) <= {"name", "env", "ports", "volumeMounts"}
+            # None of them is a port of the node's.
+            assert all(set(p) == {"name", "containerPort"} for p in container.get("ports", ()))
             assert all(mount["readOnly"] for mount in container.get("volumeMounts", ()))
         assert all(set(volume) == {"name", "configMap"} for volume in spec.get("volumes", ()))
 
 
-def test_the_network_policy_is_for_the_agent_and_its_port() -> None:
+def test_the_network_policy_is_for_the_agent_and_its_ports() -> None:
     (policy,) = documents(ROOT / "examples" / "network-policy.yaml")
     assert (policy["apiVersion"], policy["kind"]) == ("networking.k8s.io/v1", "NetworkPolicy")
     assert policy["metadata"]["namespace"] == of_kind("DaemonSet")["metadata"]["namespace"]
@@ -102,12 +104,32 @@ def test_the_network_policy_is_for_the_agent_and_its_port() -> None:
     # Nothing is said of what the agent may reach: some modes need the API server.
     assert spec["policyTypes"] == ["Ingress"]
     ((rule),) = spec["ingress"]
-    (container,) = base_pod()["spec"]["containers"]
-    (port,) = container["ports"]
-    assert rule["ports"] == [{"protocol": "TCP", "port": port["containerPort"]}]
+    known = [port["containerPort"] for port in ports(COMPONENTS["metrics"])]
+    assert rule["ports"] == [{"protocol": "TCP", "port": port} for port in known]
     (source,) = rule["from"]
     assert source == {
         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}
+    }
+
+
+def ports(*folders: Path) -> list[dict[str, Any]]:
+    """The pod's ports, and those that the patches of kustomizations add."""
+    made = [base_pod()["spec"]]
+    made += [patch["spec"]["template"]["spec"] for folder in folders for patch in patches(folder)]
+    return [port for spec in made for port in spec["containers"][0].get("ports", ())]
+
+
+def test_every_exporter_has_the_port_that_it_listens_on_and_the_examples_scrape() -> None:
+    named = {port["name"]: port["containerPort"] for port in ports(COMPONENTS["metrics"])}
+    own = named.pop("http")
+    listening = variables(COMPONENTS["metrics"]).values()
+    assert sorted(listening) == sorted(f":{port}" for port in named.values())
+    service, _ = documents(ROOT / "examples" / "prometheus" / "service-monitor.yaml")
+    scraped = {port["name"]: port["targetPort"] for port in service["spec"]["ports"]}
+    assert scraped == {"agent": own, **named}
+    configured = (ROOT / "examples" / "prometheus" / "scrape-config.yaml").read_text()
+    assert set(re.findall(r'replacement: "\$1:(\d+)"', configured)) == {
+        str(port) for port in scraped.values()
     }
 
 
