@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from tests.defaults import DEFAULT_COUNTS
+from tests.unit.deploy.program import planned
 
 from .conftest import skip_or_fail
 from .harness import ClusterApi, CommandFailed, RequirementsMissing, helm
@@ -101,7 +102,10 @@ def pod_spec(told: list[Document]) -> Document:
     (daemon_set,) = (document for document in told if document["kind"] == "DaemonSet")
     spec: Document = daemon_set["spec"]["template"]["spec"]
     (container,) = spec["containers"]
-    for lists, key in ((container, "env"), (container, "volumeMounts"), (spec, "volumes")):
+    lists_and_keys = (
+        (container, "env"), (container, "ports"), (container, "volumeMounts"), (spec, "volumes")
+    )  # fmt: skip
+    for lists, key in lists_and_keys:
         lists[key].sort(key=lambda entry: str(entry["name"]))
     for entry in container["env"]:
         # The overlay has all of the examples there; the chart has the one that it was given.
@@ -146,6 +150,9 @@ def test_the_api_server_accepts_every_file_of_values(chart: Helm, file: Path) ->
         ("vendors.nvidia.card=8", "card"),
         ("vendors.nvidia.cards=many", "cards"),
         ("fleat.nvidia.cards=8", "fleat"),
+        ("metrics.dgcm=true", "dgcm"),
+        ("metrics.dcgm=9400", "dcgm"),
+        ("timeFactor=0", "timeFactor"),
     ],
 )
 def test_a_value_that_is_not_there_is_refused(chart: Helm, value: str, message: str) -> None:
@@ -171,6 +178,67 @@ def test_other_values_reach_the_pod(chart: Helm) -> None:
     paths = [volume["hostPath"]["path"] for volume in spec["volumes"] if "hostPath" in volume]
     assert all(path.startswith("/var/lib/k0s/kubelet/") for path in paths)
     assert rights(made) == set()
+
+
+@pytest.mark.parametrize(
+    ("load", "variable"),
+    [
+        ('""', None),
+        ("0", "0"),
+        ("80", "80"),
+        ('"sine:20-80:10m"', "sine:20-80:10m"),
+        ('[{"time":"1h","utilization":80}]', '[{"time":"1h","utilization":80}]'),
+    ],
+)
+def test_load_reaches_the_pod_as_the_flag_takes_it(
+    chart: Helm, load: str, variable: str | None
+) -> None:
+    told = environment(chart.template("--set-json", f"load={load}"))
+    assert told.get("HAMI_MOCK_LOAD") == variable
+    if variable is not None:
+        assert planned({"HAMI_MOCK_LOAD": variable})
+
+
+@pytest.mark.parametrize(("factor", "variable"), [("1", None), ("3600", "3600")])
+def test_the_time_factor_reaches_the_pod(chart: Helm, factor: str, variable: str | None) -> None:
+    told = environment(chart.template(f"--set=timeFactor={factor}"))
+    assert told.get("HAMI_MOCK_TIME_FACTOR") == variable
+
+
+def environment(told: list[Document]) -> dict[str, str | None]:
+    (container,) = pod_spec(told)["containers"]
+    return {entry["name"]: entry.get("value") for entry in container["env"]}
+
+
+def test_the_service_monitor_is_that_of_the_examples(chart: Helm) -> None:
+    values: list[str | Path] = [*values_of("metrics"), "--set=metrics.serviceMonitor.create=true"]
+    made = scraping(chart.template(*values))
+    right = documents((ROOT / "examples" / "prometheus" / "service-monitor.yaml").read_text())
+    assert made["Service"]["ports"] == scraping(right)["Service"]["ports"]
+    assert made["ServiceMonitor"]["endpoints"] == scraping(right)["ServiceMonitor"]["endpoints"]
+    chart("lint", "--strict", CHART, *values)
+
+
+def test_only_what_is_served_is_scraped(chart: Helm) -> None:
+    values = "metrics.dcgm=true,metrics.serviceMonitor.create=true"
+    made = chart.template(f"--set={values},metrics.serviceMonitor.labels.release=prom")
+    endpoints = scraping(made)["ServiceMonitor"]["endpoints"]
+    assert [endpoint["port"] for endpoint in endpoints] == ["agent", "dcgm"]
+    monitor, service = (find(made, kind) for kind in ("ServiceMonitor", "Service"))
+    assert monitor["metadata"]["labels"]["release"] == "prom"
+    wanted = monitor["spec"]["selector"]["matchLabels"].items()
+    assert wanted <= service["metadata"]["labels"].items()
+    agents = find(made, "DaemonSet")["spec"]["template"]["metadata"]["labels"].items()
+    assert service["spec"]["selector"].items() <= agents
+
+
+def scraping(told: list[Document]) -> dict[str, Document]:
+    return {kind: find(told, kind)["spec"] for kind in ("Service", "ServiceMonitor")}
+
+
+def find(told: list[Document], kind: str) -> Document:
+    (found,) = (document for document in told if document["kind"] == kind)
+    return found
 
 
 def test_it_installs_changes_and_leaves_nothing(release: Helm, mock: Mock, tmp_path: Path) -> None:

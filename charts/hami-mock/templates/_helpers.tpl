@@ -46,6 +46,21 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- end -}}
 
+{{/* The exporters that the agent stands in for: a list of name, port and flag. */}}
+{{- define "hami-mock.exporters" -}}
+{{- $found := list -}}
+{{- if .Values.metrics.dcgm -}}
+{{- $found = append $found (dict "name" "dcgm" "port" 9400 "flag" "DCGM_LISTEN") -}}
+{{- end -}}
+{{- if .Values.metrics.hamiMonitor -}}
+{{- $found = append $found (dict "name" "hami-monitor" "port" 9394 "flag" "HAMI_MONITOR_LISTEN") -}}
+{{- end -}}
+{{- if .Values.metrics.vendors -}}
+{{- $found = append $found (dict "name" "vendors" "port" 9397 "flag" "VENDOR_METRICS_LISTEN") -}}
+{{- end -}}
+{{- toJson $found -}}
+{{- end -}}
+
 {{/* A file that is given as YAML or as text. */}}
 {{- define "hami-mock.file" -}}
 {{- if kindIs "string" . }}{{ . }}{{ else }}{{ toYaml . }}{{ end -}}
