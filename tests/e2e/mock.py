@@ -187,10 +187,10 @@ class Mock:
         )
         return time.monotonic() - began
 
-    def agent_says(self, path: str) -> str:
+    def agent_says(self, path: str, port: int = 9396) -> str:
         """GET from the agent, by way of the API server. Raises CommandFailed if it isn't 200."""
         name = self.agent_pod()["metadata"]["name"]
-        raw = f"/api/v1/namespaces/{NAMESPACE}/pods/{name}:9396/proxy{path}"
+        raw = f"/api/v1/namespaces/{NAMESPACE}/pods/{name}:{port}/proxy{path}"
         return self.cluster.kubectl("get", f"--raw={raw}")
 
     def agent_pods(self) -> list[Any]:
