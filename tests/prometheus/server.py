@@ -34,6 +34,12 @@ class Prometheus:
         found: list[Any] = self._get("query", {"query": expression})["result"]
         return found
 
+    def ask_range(self, expression: str, begin: float, end: float, step: float) -> list[Any]:
+        """Return what an expression came to over time: a list of series with values."""
+        when = {"start": str(begin), "end": str(end), "step": str(step)}
+        found: list[Any] = self._get("query_range", {"query": expression, **when})["result"]
+        return found
+
     def targets(self) -> dict[str, str]:
         """Return how each job's target is: up, down or unknown."""
         found = self._get("targets", {})["activeTargets"]
