@@ -1,13 +1,19 @@
-"""Write docs/flags.md and schemas/ from the options and verbs, or with --check compare them."""
+"""Write docs/flags.md, schemas/ and the tables of docs/observability.md, or --check them.
+
+They are made from the options, the verbs and the exporters.
+"""
 
 import sys
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
+from metric_tables import with_tables
+
 from hami_mock.cli.schema import SCHEMAS, schema_text
 from hami_mock.settings.options import OPTIONS, Option
 
+_OBSERVABILITY = Path("docs/observability.md")
 _HEAD = """\
 # Flags
 
@@ -64,6 +70,7 @@ def main() -> None:
     """Write the files, or compare them."""
     files = {
         Path("docs/flags.md"): flags_page(),
+        _OBSERVABILITY: with_tables(_OBSERVABILITY.read_text()),
         **{Path(f"schemas/{name}.json"): f"{schema_text(name)}\n" for name in SCHEMAS},
     }
     for path, text in files.items():
@@ -71,7 +78,7 @@ def main() -> None:
             path.parent.mkdir(exist_ok=True)
             path.write_text(text)
         elif not path.exists() or path.read_text() != text:
-            sys.exit(f"{path} is not what the options make: run `make references`")
+            sys.exit(f"{path} is not what the code makes: run `make references`")
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ class Window:
 def extras_text(rows: Sequence[LabeledRow], window: Window) -> str:
     """Return the text of the extra metrics."""
     parts: list[str] = []
-    for name, help_text, kind, samples in _EXTRAS:
+    for name, help_text, kind, samples in EXTRAS:
         lines = [
             f"{name}{{{before}{labels}{after}}} {value}\n"
             for row, (before, after) in rows
@@ -122,10 +122,10 @@ def _fan(row: Row, _window: Window) -> _Samples:
 
 
 _Extra = tuple[str, str, str, Callable[[Row, Window], _Samples]]
-_EXTRAS: tuple[_Extra, ...] = (
+EXTRAS: tuple[_Extra, ...] = (
     ("DCGM_EXP_CLOCK_EVENTS_COUNT", "Clock events in the window.", "counter", _clock_events),
     ("DCGM_EXP_XID_ERRORS_COUNT", "Xids in the window.", "counter", _xids),
     ("DCGM_EXP_GPU_HEALTH_STATUS", "0: pass, 10: warning, 20: failure.", "counter", _health),
     ("DCGM_FI_DEV_FAN_SPEED", "Speed of the fan (in %).", "gauge", _fan),
 )
-NAMES = tuple(name for name, *_ in _EXTRAS)
+NAMES = tuple(name for name, *_ in EXTRAS)
