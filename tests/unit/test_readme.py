@@ -46,15 +46,15 @@ def test_the_example_fleet_is_valid(node: str) -> None:
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
 LINKS = [
-    pytest.param(page.parent, *link, id=f"{page.name}: {''.join(link)}")
+    pytest.param(page, *link, id=f"{page.name}: {''.join(link)}")
     for page in PAGES
     for link in sorted(set(re.findall(r"\]\(((?!http)[^)#]*)(#[^)]+)?\)", page.read_text())))
 ]
 
 
-@pytest.mark.parametrize(("folder", "path", "anchor"), LINKS)
-def test_every_link_leads_somewhere(folder: Path, path: str, anchor: str) -> None:
-    target = folder / path
+@pytest.mark.parametrize(("page", "path", "anchor"), LINKS)
+def test_every_link_leads_somewhere(page: Path, path: str, anchor: str) -> None:
+    target = page.parent / path if path else page
     assert target.exists()
     if anchor:
         titles = re.findall(r"^#+ (.*)$", target.read_text(), re.MULTILINE)
