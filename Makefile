@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PROTO_OUT := src/hami_mock/kubelet/_proto
 
-.PHONY: help setup demo test test-all browser e2e e2e-all e2e-prepare lint format fuzz soak load bench picture binary proto references lock sbom clean
+.PHONY: help setup demo test test-all browser e2e e2e-all e2e-prepare lint format fuzz soak load bench picture pictures binary proto references lock sbom clean
 
 help: ## show this list
 	@grep -hE '^[a-z][a-z0-9-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | \
@@ -91,13 +91,16 @@ bench: $(READY) ## measure start, lists, memory and CPU against grpc.aio + proto
 picture: $(READY) ## record the demo and draw docs/picture.svg
 	@$(BIN)/python tools/picture.py
 
+pictures: $(READY) ## draw docs/pictures/ from two simulated hours and a real Prometheus
+	@$(BIN)/python -m tools.pictures
+
 binary: $(READY) ## make dist/hami-mock, a single file that needs no Python
 	@$(BIN)/python tools/make_binary.py
 
 proto: $(READY) ## generate the gRPC code again from protos/
 	@$(BIN)/python tools/generate.py
 
-references: $(READY) ## write docs/flags.md and schemas/ again from the options
+references: $(READY) ## write docs/flags.md, schemas/ and docs/observability.md's tables again
 	@$(BIN)/python tools/references.py
 
 lock: ## choose the newest allowed versions anew and write requirements/*.txt
