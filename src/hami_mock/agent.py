@@ -137,12 +137,12 @@ class Agent:
 
             yield "node events", NodeEvents(kubernetes, self.state)
         if kubernetes is not None and settings.labels:
-            from hami_mock.views.labels.labeller import Labeller, Registrations
+            from hami_mock.views.labels.labeller import Labeller, Registrations, Wanted
 
             yield "labels", Labeller(
-                self.state, kubernetes, settings.labels,
+                self.state, kubernetes,
+                Wanted(settings.labels, settings.driver_version, settings.labels_remove),
                 Registrations(self._are_registered, self._plugins.registrations),
-                remove=settings.labels_remove,
             )  # fmt: skip
         if kubernetes is not None and self._allocator is not None:
             from hami_mock.views.hami.registrar import Registrar

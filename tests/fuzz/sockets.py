@@ -33,7 +33,7 @@ from hami_mock.views.deviceplugin.server import serve
 from hami_mock.views.deviceplugin.service import DevicePluginService
 from hami_mock.views.hami.allocator import Allocator
 from hami_mock.views.hami.registrar import Registrar
-from hami_mock.views.labels.labeller import Labeller, Registrations
+from hami_mock.views.labels.labeller import Labeller, Registrations, Wanted
 from tests.fuzz import frames, seeds
 from tests.fuzz.raw_server import RawServer, exchange
 from tests.fuzz.target import Broken, Target
@@ -290,9 +290,8 @@ def _api_registrar(data: bytes) -> None:
 def _api_labeller(data: bytes) -> None:
     """Let the node be this, for what keeps its labels."""
     always = Registrations(lambda: True, Broadcast())
-    _api_view(
-        data, lambda api: Labeller(api.state, api.kubernetes, [*LabelSet], always, remove=True).run
-    )
+    wanted = Wanted([*LabelSet], "580.95.05", remove=True)
+    _api_view(data, lambda api: Labeller(api.state, api.kubernetes, wanted, always).run)
 
 
 def _api_view(

@@ -21,7 +21,7 @@ from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import load
 from hami_mock.sources.configured import first_node
 from hami_mock.vendors.labelling import LabelSet
-from hami_mock.views.labels.labeller import Labeller, Registrations
+from hami_mock.views.labels.labeller import Labeller, Registrations, Wanted
 from hami_mock.views.labels.ownership import ANNOTATION
 from tests.integration.fake_api_server import FakeApiServer, api_server
 from tests.integration.grpcio_kubelet import GrpcioKubelet
@@ -44,6 +44,9 @@ class Kubelet:
         self.registrations.changes.send()
 
 
+DRIVER = "580.95.05"
+
+
 def state_of(cards: int = 2) -> NodeState:
     return NodeState(laid_out(nvidia_cards=cards, mlu_cards=0, iluvatar_cards=0, ascend_cards=0))
 
@@ -58,7 +61,7 @@ async def labelling(
 ) -> AsyncIterator[Labeller]:
     registrations = (kubelet or Kubelet()).registrations
     async with Kubernetes() as kubernetes, anyio.create_task_group() as tasks:
-        labeller = Labeller(state, kubernetes, sets, registrations, remove=remove)
+        labeller = Labeller(state, kubernetes, Wanted(sets, DRIVER, remove), registrations)
         await tasks.start(labeller.run)
         yield labeller
         tasks.cancel_scope.cancel()

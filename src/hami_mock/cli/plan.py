@@ -125,7 +125,9 @@ def plan_data(settings: Settings, plan: planning.Plan, *, is_one: bool = True) -
             }
             for resource in node.resources
         ],
-        "labels": node_labels(node, settings.labels, int(time.time())),
+        "labels": node_labels(
+            node, settings.labels, int(time.time()), settings.driver_version
+        ),
         "missing": list(missing),
     }  # fmt: skip
 

@@ -10,13 +10,17 @@ from hami_mock.vendors.labelling import CardsHere, LabelSet
 
 
 def node_labels(
-    node: Node, sets: Collection[LabelSet], now: int, lost: Collection[str] = ()
+    node: Node,
+    sets: Collection[LabelSet],
+    now: int,
+    driver: str,
+    lost: Collection[str] = (),
 ) -> dict[str, str]:
     """Return the labels of some sets for a node, without the cards that are lost.
 
     A real labeller asks the driver, which doesn't know those any more; unhealthy ones it does.
     """
-    here = _cards_here(node, now, lost)
+    here = _cards_here(node, now, driver, lost)
     found: dict[str, str] = {}
     for wanted in filter(sets.__contains__, LabelSet):
         for vendor, cards in here.items():
@@ -31,7 +35,9 @@ def stamps() -> frozenset[str]:
     return frozenset().union(*(vendor.labels.stamps for vendor in VENDORS))
 
 
-def _cards_here(node: Node, now: int, lost: Collection[str]) -> dict[Vendor, CardsHere]:
+def _cards_here(
+    node: Node, now: int, driver: str, lost: Collection[str]
+) -> dict[Vendor, CardsHere]:
     cards: dict[Vendor, list[Card]] = {}
     for card in node.cards:
         if card.uuid not in lost:
@@ -43,6 +49,7 @@ def _cards_here(node: Node, now: int, lost: Collection[str]) -> dict[Vendor, Car
             slots=max(slots[vendor].devices.counts.values(), default=1) if vendor in slots else 1,
             mode=next((each.mode for each in node.resources if each.vendor is vendor), ""),
             now=now,
+            driver=driver,
         )
         for vendor, own in cards.items()
     }

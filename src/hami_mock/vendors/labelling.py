@@ -55,12 +55,14 @@ class CardsHere(NamedTuple):
     - slots: containers that may share a card
     - mode: how cards are sliced, where there are several ways
     - now: seconds since 1970, for labels that say when they were written
+    - driver: the version of NVIDIA's driver (`--driver-version`)
     """
 
     cards: Sequence[LabelledCard]
     slots: int = 1
     mode: str = ""
     now: int = 0
+    driver: str = ""
 
 
 class Labelling(NamedTuple):

@@ -1,21 +1,9 @@
-"""The driver that NVIDIA's cards seem to have: the same in labels, metrics and elsewhere."""
+"""What a version of NVIDIA's driver says: the newest CUDA that it runs."""
 
-from collections.abc import Iterable
-from typing import NamedTuple
-
-
-class Driver(NamedTuple):
-    """The version of a driver, and the newest CUDA that it runs."""
-
-    version: str
-    cuda: str
+_CUDA = {525: "12.0", 535: "12.2", 550: "12.4", 560: "12.6", 570: "12.8", 575: "12.9", 580: "13.0"}
 
 
-_DRIVER = Driver("550.163.01", "12.4")
-# The one before doesn't know these cards.
-_OF_BLACKWELL = Driver("580.95.05", "13.0")
-
-
-def driver(families: Iterable[str]) -> Driver:
-    """Return the driver of a node with cards of these families (`Model.family`)."""
-    return _OF_BLACKWELL if "blackwell" in families else _DRIVER
+def cuda(driver: str) -> str:
+    """Return the version of CUDA: that of the newest branch that isn't newer than the driver."""
+    major = int(driver.partition(".")[0])
+    return _CUDA[max((each for each in _CUDA if each <= major), default=min(_CUDA))]

@@ -14,7 +14,7 @@ from hami_mock.vendors.catalog import Model
 from hami_mock.vendors.label_text import label_value
 from hami_mock.vendors.labelling import CardsHere, LabelledCard, LabelSet
 from hami_mock.vendors.nvidia_clouds import CLOUDS
-from hami_mock.vendors.nvidia_driver import driver
+from hami_mock.vendors.nvidia_driver import cuda
 from hami_mock.vendors.nvidia_mig_labels import instance_labels
 
 TIMESTAMP = "nvidia.com/gfd.timestamp"
@@ -74,7 +74,7 @@ def _gfd(here: CardsHere, chosen: _Standing) -> dict[str, str]:
         "mps.capable": "false",
         "vgpu.present": "false",
         "gfd.timestamp": here.now,
-        **_versions(models),
+        **_versions(here.driver),
     }
     if major:  # a model that only a real plugin knows has none
         told |= {
@@ -89,11 +89,11 @@ def _gfd(here: CardsHere, chosen: _Standing) -> dict[str, str]:
     return {f"nvidia.com/{name}": str(value) for name, value in told.items()}
 
 
-def _versions(models: list[Model]) -> dict[str, str]:
+def _versions(full: str) -> dict[str, str]:
     """Return the driver's and CUDA's version, also under the names that GFD calls deprecated."""
-    full, cuda = driver(model.family for model in models)
-    major, minor, revision = full.split(".")
-    cuda_major, cuda_minor = cuda.split(".")
+    major, minor, revision = [*full.split("."), "", ""][:3]
+    runtime = cuda(full)
+    cuda_major, cuda_minor = runtime.split(".")
     return {
         "cuda.driver.major": major,
         "cuda.driver.minor": minor,
@@ -106,7 +106,7 @@ def _versions(models: list[Model]) -> dict[str, str]:
         "cuda.runtime.minor": cuda_minor,
         "cuda.runtime-version.major": cuda_major,
         "cuda.runtime-version.minor": cuda_minor,
-        "cuda.runtime-version.full": cuda,
+        "cuda.runtime-version.full": runtime,
     }
 
 

@@ -24,7 +24,9 @@ GFD_NAMES = {
 
 
 def made(label_set: LabelSet, *models: str, **how: Any) -> dict[str, str]:
-    return NVIDIA.labels.of(label_set, CardsHere(cards_of("nvidia", *models), **how))
+    return NVIDIA.labels.of(
+        label_set, CardsHere(cards_of("nvidia", *models), **{"driver": "580.95.05", **how})
+    )
 
 
 def gfd(*models: str, **how: Any) -> dict[str, str]:
@@ -35,18 +37,18 @@ def gfd(*models: str, **how: Any) -> dict[str, str]:
 
 def test_eight_a100_have_the_labels_that_gfd_writes() -> None:
     assert gfd(*["A100-SXM4-40GB"] * 8, now=1594644571) == {
-        "cuda.driver.major": "550",
-        "cuda.driver.minor": "163",
-        "cuda.driver.rev": "01",
-        "cuda.driver-version.major": "550",
-        "cuda.driver-version.minor": "163",
-        "cuda.driver-version.revision": "01",
-        "cuda.driver-version.full": "550.163.01",
-        "cuda.runtime.major": "12",
-        "cuda.runtime.minor": "4",
-        "cuda.runtime-version.major": "12",
-        "cuda.runtime-version.minor": "4",
-        "cuda.runtime-version.full": "12.4",
+        "cuda.driver.major": "580",
+        "cuda.driver.minor": "95",
+        "cuda.driver.rev": "05",
+        "cuda.driver-version.major": "580",
+        "cuda.driver-version.minor": "95",
+        "cuda.driver-version.revision": "05",
+        "cuda.driver-version.full": "580.95.05",
+        "cuda.runtime.major": "13",
+        "cuda.runtime.minor": "0",
+        "cuda.runtime-version.major": "13",
+        "cuda.runtime-version.minor": "0",
+        "cuda.runtime-version.full": "13.0",
         "gfd.timestamp": "1594644571",
         "gpu.compute.major": "8",
         "gpu.compute.minor": "0",
@@ -78,7 +80,6 @@ def test_every_model_has_all_of_gfds_names(model: str) -> None:
         ("RTX-4090", {"gpu.product": "NVIDIA-GeForce-RTX-4090", "gpu.mode": "graphics"}),
         ("A100-PCIE-80GB", {"gpu.product": "NVIDIA-A100-80GB-PCIe"}),
         ("H100-SXM5-80GB", {"gpu.product": "NVIDIA-H100-80GB-HBM3", "gpu.compute.major": "9"}),
-        ("B200", {"cuda.driver-version.full": "580.95.05", "cuda.runtime-version.full": "13.0"}),
         ("RTX-PRO-6000", {"gpu.compute.major": "12", "mig.capable": "true"}),
         ("GB300", {"gpu.clique": "7d0a2f64-3b5e-5c1d-9e68-2a4c8f01b973.0", "mig.capable": "true"}),
     ],
@@ -115,7 +116,6 @@ def test_what_is_true_of_any_card_or_of_all_is_not_left_to_the_winner() -> None:
     found = gfd("T4", "T4", "A30", "RTX-4090")
     assert found["mig.capable"] == "true"
     assert found["gpu.mode"] == "unknown"
-    assert gfd("T4", "T4", "B200")["cuda.driver-version.major"] == "580"
 
 
 def test_cards_that_are_cut_have_labels_for_each_profile() -> None:
@@ -214,3 +214,21 @@ def test_gke_tells_how_many_may_share_a_card() -> None:
     found = made(LabelSet.GKE, "L4", slots=10)
     assert found["cloud.google.com/gke-gpu-sharing-strategy"] == "time-sharing"
     assert found["cloud.google.com/gke-max-shared-clients-per-gpu"] == "10"
+
+
+@pytest.mark.parametrize(
+    ("driver", "cuda", "parts"),
+    [
+        ("550.163.01", "12.4", ("550", "163", "01")),
+        ("999.1", "13.0", ("999", "1", "")),
+        ("470.82.1.7", "12.0", ("470", "82", "1")),
+    ],
+)
+def test_versions_are_those_of_the_driver_that_was_asked_for(
+    driver: str, cuda: str, parts: tuple[str, ...]
+) -> None:
+    found = gfd("T4", driver=driver)
+    assert found["cuda.driver-version.full"] == driver
+    assert found["cuda.runtime-version.full"] == cuda
+    names = ("major", "minor", "revision")
+    assert tuple(found[f"cuda.driver-version.{name}"] for name in names) == parts

@@ -30,6 +30,14 @@ class Registrations(NamedTuple):
     changes: Broadcast
 
 
+class Wanted(NamedTuple):
+    """Which labels, the version of NVIDIA's driver in them, and whether they go at the end."""
+
+    sets: Collection[LabelSet]
+    driver: str
+    remove: bool = False
+
+
 class Labeller:
     """Writes labels once the kubelet has every resource, and corrects them from then on.
 
@@ -42,16 +50,13 @@ class Labeller:
         self,
         state: NodeState,
         kubernetes: Kubernetes,
-        sets: Collection[LabelSet],
+        wanted: Wanted,
         registrations: Registrations,
-        *,
-        remove: bool = False,
     ) -> None:
         self._state = state
         self._keeper = NodeKeeper(kubernetes, state.node.name, "the agent's labels")
-        self._sets = sets
+        self._wanted = wanted
         self._registrations = registrations
-        self._remove = remove
         self._now = int(time.time())
         self._stamps = stamps()
         self._ours: Set[str] = frozenset()
@@ -68,7 +73,7 @@ class Labeller:
                 while True:
                     await self._keep_up()
         finally:
-            if self._remove and self._ours:
+            if self._wanted.remove and self._ours:
                 removed = {"labels": dict.fromkeys(self._ours), "annotations": {ANNOTATION: None}}
                 await self._keeper.withdraw(removed)
 
@@ -102,7 +107,8 @@ class Labeller:
         node = self._keeper.node
         assert node is not None
         annotations, labels = annotations_of(node), labels_of(node)
-        wanted = node_labels(self._state.node, self._sets, self._now, self._state.lost)
+        sets, driver, _ = self._wanted
+        wanted = node_labels(self._state.node, sets, self._now, driver, self._state.lost)
         found = difference(
             wanted, labels, annotations, self._ours | noted(annotations), self._stamps
         )
