@@ -37,7 +37,7 @@ test: $(READY) ## run all tests that need no cluster, and print their coverage
 	@# Side by side: one computes while the other waits for sockets.
 	@mkdir -p build; $(BIN)/coverage run -m pytest tests/unit >build/unit-tests.log 2>&1 & unit=$$!; \
 		trap 'kill $$unit 2>/dev/null || true' EXIT; \
-		failed=0; $(BIN)/coverage run -m pytest tests/integration || failed=$$?; \
+		failed=0; $(BIN)/coverage run -m pytest tests/integration tests/prometheus || failed=$$?; \
 		wait $$unit || failed=$$?; cat build/unit-tests.log; exit $$failed
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report
