@@ -8,8 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from unittest.mock import patch
+
+import anyio
+from anyio.abc import TaskStatus
 
 from hami_mock.node.event_kinds import Kind
+from hami_mock.sources.load import LoadSource
 from tests.integration.agents import AgentThread, agent_thread
 
 ASK = b"GET /events HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -99,7 +104,16 @@ class ShownNode:
         self.agent.call(self.state.events.add, Kind.XID, "nvidia/0", message)
 
 
+async def _no_load(
+    _source: LoadSource, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+) -> None:
+    task_status.started()
+    await anyio.sleep_forever()
+
+
 @contextmanager
 def shown_node(folder: Path, **flags: str) -> Iterator[ShownNode]:
-    with agent_thread(folder, **({"http_listen": "127.0.0.1:0"} | flags)) as agent:
+    """Run an agent whose tests invent what its cards show: its own readings would replace that."""
+    listen = {"http_listen": "127.0.0.1:0"} | flags
+    with patch.object(LoadSource, "run", _no_load), agent_thread(folder, **listen) as agent:
         yield ShownNode(agent)
