@@ -3,7 +3,7 @@
 import logging
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import aclosing
 from typing import NamedTuple
 
@@ -49,7 +49,14 @@ class NodeKeeper:
         self._after_conflict = Backoff()
         self._after_correction = Backoff(first=0.5)
 
-    async def follow(self) -> None:
+    async def run(self, keep_up: Callable[[], Awaitable[None]]) -> None:
+        """Follow the node, and call what compares it with the state again and again."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._follow)
+            while True:
+                await keep_up()
+
+    async def _follow(self) -> None:
         async with aclosing(self._kubernetes.watch_node(self._name)) as nodes:
             async for node in nodes:
                 self._look_at(node)

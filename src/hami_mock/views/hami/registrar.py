@@ -42,10 +42,7 @@ class Registrar:
         """Keep the annotations until cancelled; then remove them, unless they should be kept."""
         task_status.started()
         try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._keeper.follow)
-                while True:
-                    await self._keep_up()
+            await self._keeper.run(self._keep_up)
         finally:
             if self._keeper.node is not None and self._ours and not self._keep:
                 # All of them, whatever the node showed last: the end may have come amid a write.

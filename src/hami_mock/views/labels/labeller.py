@@ -68,10 +68,7 @@ class Labeller:
         """Keep the labels until cancelled; then remove them, if that is wanted."""
         task_status.started()
         try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._keeper.follow)
-                while True:
-                    await self._keep_up()
+            await self._keeper.run(self._keep_up)
         finally:
             if self._wanted.remove and self._ours:
                 removed = {"labels": dict.fromkeys(self._ours), "annotations": {ANNOTATION: None}}
