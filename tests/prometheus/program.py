@@ -5,13 +5,13 @@ Nothing is installed: the package's service and user aren't wanted here.
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
 from tests.e2e.harness.cache import appearing_whole, cache_folder, exclusive
 from tests.e2e.harness.commands import run
-from tests.e2e.harness.errors import CommandFailed, HarnessError, RequirementsMissing
+from tests.e2e.harness.errors import CommandFailed, RequirementsMissing
+from tests.e2e.harness.named_program import named_program
 
 PROGRAM_VARIABLE = "PROMETHEUS"
 _TOOLS = ("apt-get", "dpkg-deb")
@@ -23,11 +23,8 @@ def prometheus() -> Path:
     Raises RequirementsMissing when it can't be had, and HarnessError when the variable names
     something else: who has set it wants it used.
     """
-    given = os.environ.get(PROGRAM_VARIABLE)
-    if given:
-        if not os.access(given, os.X_OK):
-            raise HarnessError(f"{PROGRAM_VARIABLE}: there is no program {given}")
-        return Path(given).absolute()
+    if given := named_program(PROGRAM_VARIABLE):
+        return given
     installed = shutil.which("prometheus")
     if installed:
         return Path(installed)

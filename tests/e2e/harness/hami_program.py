@@ -13,7 +13,8 @@ from pathlib import Path
 
 from .cache import appearing_whole, cache_folder, exclusive
 from .commands import GO_FLAGS, GO_SETTINGS, run
-from .errors import CommandFailed, HarnessError, RequirementsMissing
+from .errors import CommandFailed, RequirementsMissing
+from .named_program import named_program
 from .progress import Progress
 
 PROGRAM_VARIABLE = "E2E_HAMI_SCHEDULER"
@@ -30,13 +31,7 @@ def hami_scheduler(progress: Progress | None = None) -> Path:
     Raises RequirementsMissing when it can't be had, and HarnessError when the variable names
     something else: who has set it wants it used.
     """
-    given = os.environ.get(PROGRAM_VARIABLE)
-    if not given:
-        return _compiled(progress or Progress())
-    program = Path(given).absolute()
-    if not program.is_file() or not os.access(program, os.X_OK):
-        raise HarnessError(f"{PROGRAM_VARIABLE}: there is no program {given}")
-    return program
+    return named_program(PROGRAM_VARIABLE) or _compiled(progress or Progress())
 
 
 def _compiled(progress: Progress) -> Path:

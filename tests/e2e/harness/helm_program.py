@@ -8,7 +8,8 @@ from pathlib import Path
 
 from .cache import appearing_whole, cache_folder, exclusive
 from .commands import GO_FLAGS, GO_SETTINGS, run
-from .errors import CommandFailed, HarnessError, RequirementsMissing
+from .errors import CommandFailed, RequirementsMissing
+from .named_program import named_program
 from .progress import Progress
 
 PROGRAM_VARIABLE = "E2E_HELM"
@@ -23,11 +24,8 @@ def helm(progress: Progress | None = None) -> Path:
     Raises RequirementsMissing when it can't be had, and HarnessError when the variable names
     something else: who has set it wants it used.
     """
-    given = os.environ.get(PROGRAM_VARIABLE)
-    if given:
-        if not os.access(given, os.X_OK):
-            raise HarnessError(f"{PROGRAM_VARIABLE}: there is no program {given}")
-        return Path(given).absolute()
+    if given := named_program(PROGRAM_VARIABLE):
+        return given
     target = cache_folder() / "helm" / VERSION
     program = target / "helm"
     if program.exists():
