@@ -20,7 +20,7 @@ from hami_mock.hami import go_values, register, scores
 from hami_mock.hami.assignment import Assignment
 from hami_mock.hami.errors import Malformed
 from hami_mock.hami.handshake import Handshake
-from hami_mock.hami.kinds import JSON
+from hami_mock.hami.kinds import JSON, MIG_ALLOCATIONS
 from hami_mock.hami.lock import NodeLock
 from hami_mock.kit import durations, moments, strict_yaml, values
 from hami_mock.kubelet import limits, unit_ids, wire
@@ -156,7 +156,8 @@ def _lock(text: str) -> None:
 def _mig(text: str) -> None:
     """Let a container have the instances that the annotation reserves for it."""
     devices = Assignment.parse("GPU-1,NVIDIA,1,1:;").containers[0]
-    own = {nvidia_mig.ANNOTATION: text}
+    own = {MIG_ALLOCATIONS: text}
+    nvidia_mig.made(text)
     nvidia_mig.hand_out(Container(BY_WORD["NVIDIA"], own, 0, devices, ("GPU-1",), "x"))
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from hami_mock.errors import NotAssigned
 from hami_mock.hami.assignment import BIND_PHASE, BIND_TIME
+from hami_mock.hami.kinds import MIG_ALLOCATIONS
 from hami_mock.node.cards import CardGroup
 from hami_mock.vendors import catalog
-from hami_mock.vendors.nvidia_mig import ANNOTATION
 from hami_mock.views.hami import allocator
 from hami_mock.views.hami import attempt as module
 from hami_mock.views.hami.attempt import REASON
@@ -49,14 +49,14 @@ HOSTILE = {
         MIG,
         {
             TO_ALLOCATE: segment(MIG.cards[0].uuid),
-            ANNOTATION: json.dumps([{"gpuUUID": "y" * 100_000}]),
+            MIG_ALLOCATIONS: json.dumps([{"gpuUUID": "y" * 100_000}]),
         },
     ),
     "half a pair in a profile": (
         MIG,
         {
             TO_ALLOCATE: segment(MIG.cards[0].uuid),
-            ANNOTATION: json.dumps([{"gpuUUID": MIG.cards[0].uuid, "profile": "\ud800"}]),
+            MIG_ALLOCATIONS: json.dumps([{"gpuUUID": MIG.cards[0].uuid, "profile": "\ud800"}]),
         },
     ),
     "a template that is none": (

@@ -7,11 +7,13 @@ are for the containers that ask for some. Pure.
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, NamedTuple
 
 from hami_mock.hami.assignment import AssignedDevice, Assignment
 from hami_mock.hami.errors import Malformed
+from hami_mock.hami.mig import MigInstance
 from hami_mock.kit.text import cut
 from hami_mock.kubelet.holder import Container
 from hami_mock.node.cards import Card
@@ -19,6 +21,7 @@ from hami_mock.node.holdings import Part, Parts
 from hami_mock.node.pods import Pod
 from hami_mock.vendors.hami_vendor import HamiVendor
 from hami_mock.vendors.handout import has_claims
+from hami_mock.vendors.scheduling import MadeInstance
 
 if TYPE_CHECKING:
     from hami_mock.node.sizing import Node
@@ -37,8 +40,12 @@ class _Side(NamedTuple):
     cards: tuple[Card, ...]
 
 
-_Read = tuple[str, Mapping[Container, Parts]]
-"""An annotation's value and what it comes to."""
+_Told = tuple[str, str]
+"""What annotations say of a container's devices, and of the instances that these are."""
+_Read = tuple[_Told, Mapping[Container, Parts]]
+"""What was told, and what it comes to."""
+_Made = Mapping[tuple[int, str], Sequence[MadeInstance]]
+"""Instances by the container's position and the card."""
 
 
 class Assigned:
@@ -64,7 +71,8 @@ class Assigned:
                     continue
                 key = namespace, name, annotation
                 before = self._read.get(key)
-                now = before if before and before[0] == text else self._new(text, pod, side, state)
+                told = text, _instances_told(side, pod)
+                now = before if before and before[0] == told else self._new(told, pod, side, state)
                 if now is None:
                     continue
                 read[key] = now
@@ -73,21 +81,25 @@ class Assigned:
         self._read = read
         return {**found}
 
-    def _new(self, text: str, pod: Pod, side: _Side, state: "NodeState") -> _Read | None:
-        """Read an annotation; None: it names a card that isn't there, maybe not yet."""
+    def _new(self, told: _Told, pod: Pod, side: _Side, state: "NodeState") -> _Read | None:
+        """Read annotations; None: they name a card that isn't there, maybe not yet."""
         try:
-            matched = [*_matched(Assignment.parse(text), pod, side.resource_name)]
+            matched = [*_matched(Assignment.parse(told[0]), pod, side.resource_name)]
+            made = _made(side, told[1])
         except Malformed as error:
             who = cut(f"{pod.namespace}/{pod.name}")
             _log.warning("pod %s: what HAMi assigned is passed over: %s", who, error)
-            return text, {}
+            return told, {}
         found: dict[Container, Parts] = {}
-        for name, devices in matched:
+        for name, position, devices in matched:
             parts = _parts(devices, side, state)
             if parts is None:
                 return None
+            for uuid, part in parts.items() if made else ():
+                own = _instances(made.get((position, uuid), ()), side, uuid)
+                parts[uuid] = part._replace(instances=own)
             found[pod.namespace, pod.name, name] = parts
-        return text, found
+        return told, found
 
 
 def card_named(
@@ -125,23 +137,54 @@ def _sides(node: "Node") -> Iterator[_Side]:
 
 def _matched(
     assignment: Assignment, pod: Pod, resource_name: str
-) -> Iterator[tuple[str, tuple[AssignedDevice, ...]]]:
-    """Yield the containers that have devices, with these. Raises Malformed if nobody can tell."""
+) -> Iterator[tuple[str, int, tuple[AssignedDevice, ...]]]:
+    """Yield the containers that have devices, with the position in the annotation, and these.
+
+    Raises Malformed if nobody can tell whose they are.
+    """
     names = (*pod.init_containers, *pod.containers)
     segments = assignment.containers
-    filled = [devices for devices in segments if devices]
+    filled = [(i, devices) for i, devices in enumerate(segments) if devices]
     asking = [name for name in names if pod.requests.get(name, {}).get(resource_name)]
     if len(asking) == len(filled):
-        yield from zip(asking, filled, strict=True)
+        yield from ((name, *own) for name, own in zip(asking, filled, strict=True))
     elif len(segments) == len(names):
-        yield from ((name, own) for name, own in zip(names, segments, strict=True) if own)
+        yield from ((names[i], i, devices) for i, devices in filled)
     else:
         raise Malformed(
             f"{len(filled)} containers have devices, but {len(asking)} ask for {resource_name}"
         )
 
 
-def _parts(devices: Iterable[AssignedDevice], side: _Side, state: "NodeState") -> Parts | None:
+def _instances_told(side: _Side, pod: Pod) -> str:
+    instances = side.vendor.scheduling.instances
+    return pod.annotations.get(instances.annotation, "") if instances else ""
+
+
+def _made(side: _Side, told: str) -> _Made:
+    found: dict[tuple[int, str], list[MadeInstance]] = defaultdict(list)
+    if told and (instances := side.vendor.scheduling.instances):
+        for made in instances.read(told):
+            found[made.position, made.card].append(made)
+    return found
+
+
+def _instances(made: Iterable[MadeInstance], side: _Side, uuid: str) -> tuple[MigInstance, ...]:
+    """Return those that the card can be cut into; anybody may write more on a pod of theirs."""
+    card = next(card for card in side.cards if card.uuid == uuid)
+    profiles = {each.name: each for each in side.vendor.scheduling.profiles(card.model)}
+    return tuple(
+        MigInstance(
+            each.uuid, profiles[each.profile], each.start, each.gpu_instance, each.compute_instance
+        )
+        for each in made
+        if each.profile in profiles
+    )
+
+
+def _parts(
+    devices: Iterable[AssignedDevice], side: _Side, state: "NodeState"
+) -> dict[str, Part] | None:
     found: dict[str, Part] = {}
     for device in devices:
         card = card_named(device.id, side.cards, side.vendor, state.node.name, state.lost)

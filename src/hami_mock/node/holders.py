@@ -3,9 +3,13 @@
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from hami_mock.kit.broadcast import Broadcast
 from hami_mock.kubelet.holder import Container, Holder
+
+if TYPE_CHECKING:
+    from hami_mock.hami.mig import MigInstance
 
 _GRACE_SECONDS = 30.0
 """The kubelet knows a pod's devices as soon as it has got them. What it doesn't know after this
@@ -21,6 +25,7 @@ class Holding:
     - devices: how many it got for this card, by resource
     - memory, cores: MiB, and percent of its compute; all of the card if it asked for no part
     - slots: how many of the card's; 0 if it has only units
+    - instances: what was cut out of the card for it
     """
 
     container: Container | None
@@ -28,6 +33,7 @@ class Holding:
     memory: int = 0
     cores: int = 100
     slots: int = 0
+    instances: "tuple[MigInstance, ...]" = ()
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from hami_mock.node.holders import Holding
 from hami_mock.vendors import Role
 
 if TYPE_CHECKING:
+    from hami_mock.hami.mig import MigInstance
     from hami_mock.node.assigned import Assigned
     from hami_mock.node.resources import Resource
     from hami_mock.node.state import NodeState
@@ -39,6 +40,7 @@ class Part(NamedTuple):
     devices: int
     memory: int
     cores: int
+    instances: "tuple[MigInstance, ...]" = ()
 
 
 Parts = Mapping[str, Part]
@@ -146,7 +148,7 @@ def _holding(
         # Of a real plugin's slots nothing is known here but what HAMi says.
         slots = slots or part.devices
         memory, cores = part.memory or card.memory, min(part.cores or _WHOLE, _WHOLE)
-        return Holding(holder.container, devices, memory, cores, slots)
+        return Holding(holder.container, devices, memory, cores, slots, part.instances)
     times = 1 if card.vendor.hami.asks_slices else max(1, slots)
     asked = {of[name].offer.role: (of[name], count) for name, count in devices.items()}
     return Holding(

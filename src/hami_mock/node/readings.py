@@ -5,9 +5,13 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from hami_mock.kubelet.holder import Container
 from hami_mock.node.holders import Load
+
+if TYPE_CHECKING:
+    from hami_mock.hami.mig import MigInstance
 
 
 class Throttle(StrEnum):
@@ -75,3 +79,5 @@ class Usage:
     memory_limit: int
     cores_limit: int
     slots: int = 1
+    instances: "tuple[MigInstance, ...]" = ()
+    """What was cut out of the card for it."""

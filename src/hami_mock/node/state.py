@@ -165,6 +165,7 @@ class NodeState:
                 holding.memory,
                 holding.cores,
                 holding.slots,
+                holding.instances,
             )
             for holding in self.holdings().get(card.uuid, ())
             if holding.container is not None

@@ -3,9 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from hami_mock.hami.kinds import HAMI_CORE, HAMI_LOCK, JSON, MIG
+from hami_mock.hami.kinds import HAMI_CORE, HAMI_LOCK, JSON, MIG, MIG_ALLOCATIONS
 from hami_mock.vendors.labelling import CardsHere, Labelling, LabelSet
-from hami_mock.vendors.scheduling import ConfigSection, NodeAnnotations, Scheduling, pod_annotations
+from hami_mock.vendors.scheduling import (
+    ConfigSection,
+    Instances,
+    NodeAnnotations,
+    Scheduling,
+    pod_annotations,
+)
 from hami_mock.vendors.vendor import Offer, Role, Vendor
 
 if TYPE_CHECKING:
@@ -14,7 +20,7 @@ if TYPE_CHECKING:
     from hami_mock.vendors.catalog import Model
     from hami_mock.vendors.exporter import Exporter
     from hami_mock.vendors.handout import Container, Given
-    from hami_mock.vendors.scheduling import CardFacts
+    from hami_mock.vendors.scheduling import CardFacts, MadeInstance
 
 _SCORES = "hami.io/node-nvidia-score"
 
@@ -36,6 +42,12 @@ def _profiles(model: "Model") -> "tuple[MigProfile, ...]":
     from hami_mock.vendors import nvidia_mig
 
     return nvidia_mig.profiles(model)
+
+
+def _instances(text: str) -> "list[MadeInstance]":
+    from hami_mock.vendors import nvidia_mig
+
+    return nvidia_mig.made(text)
 
 
 def _hand_out(container: "Container") -> "Given":
@@ -107,6 +119,7 @@ NVIDIA = Vendor(
         ),
         beside=_scores,
         profiles=_profiles,
+        instances=Instances(MIG_ALLOCATIONS, _instances),
         hand_out=_hand_out,
     ),
     labels=Labelling(

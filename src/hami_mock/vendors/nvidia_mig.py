@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 
 from hami_mock.errors import NotAssigned
 from hami_mock.hami.go_values import UINT32, Fields, json_list
+from hami_mock.hami.kinds import MIG_ALLOCATIONS
 from hami_mock.hami.mig import MigPlacement, MigProfile
 from hami_mock.kit.text import cut
 from hami_mock.vendors.catalog import Model
 from hami_mock.vendors.handout import Container, Given
-
-ANNOTATION = "hami.io/vgpu-mig-allocations"
+from hami_mock.vendors.scheduling import MadeInstance
 
 # Any fixed namespace will do; a change of it would rename every instance.
 _NAMESPACE = uuid.UUID("0c4f6a55-1b7d-4f0e-8a58-6d3f3c1e9b20")
@@ -85,7 +85,7 @@ def hand_out(container: Container) -> Given:
 
     Raises NotAssigned if they aren't on the assigned cards, Malformed if HAMi couldn't read them.
     """
-    rows = json_list(container.annotations.get(ANNOTATION) or "[]")
+    rows = json_list(container.annotations.get(MIG_ALLOCATIONS) or "[]")
     fields = [Fields(row, f"MIG allocation {i}") for i, row in enumerate(rows)]
     indices = [each.get("containerIndex", UINT32) for each in fields]
     own = [i for i, index in enumerate(indices) if index == container.position]
@@ -94,8 +94,8 @@ def hand_out(container: Container) -> Given:
     assigned = [device.id for device in container.devices]
     if reserved != assigned:
         raise NotAssigned(
-            f"{ANNOTATION} has {cut(str(reserved), 120)} for container {container.position}, but "
-            f"the assigned cards are {cut(str(assigned), 120)}"
+            f"{MIG_ALLOCATIONS} has {cut(str(reserved), 120)} for container "
+            f"{container.position}, but the assigned cards are {cut(str(assigned), 120)}"
         )
     made = {i: _instance(fields[i]) for i in own}
     written = [{**row, **made.get(i, {})} for i, row in enumerate(rows)]
@@ -103,13 +103,36 @@ def hand_out(container: Container) -> Given:
         dict.fromkeys(
             container.hami.vendor.visible_devices, ",".join(made[i]["migUUID"] for i in own)
         ),
-        {ANNOTATION: json.dumps(written, separators=(",", ":"))},
+        {MIG_ALLOCATIONS: json.dumps(written, separators=(",", ":"))},
     )
 
 
+def made(text: str) -> list[MadeInstance]:
+    """Return the instances that a pod has got. Raises Malformed if HAMi couldn't read them."""
+    found = []
+    for i, row in enumerate(json_list(text)):
+        fields = Fields(row, f"MIG allocation {i}")
+        if mig_uuid := fields.get("migUUID", str):
+            found.append(
+                MadeInstance(
+                    position=fields.get("containerIndex", UINT32),
+                    card=fields.get("gpuUUID", str),
+                    profile=fields.get("profile", str),
+                    start=_start(fields),
+                    uuid=cut(mig_uuid),
+                    gpu_instance=fields.get("gpuInstanceID", UINT32),
+                    compute_instance=fields.get("computeInstanceID", UINT32),
+                )
+            )
+    return found
+
+
+def _start(fields: Fields) -> int:
+    return Fields(fields.get("placement", dict), f"{fields.place}: placement").get("start", UINT32)
+
+
 def _instance(fields: Fields) -> dict[str, Any]:
-    place = Fields(fields.get("placement", dict), f"{fields.place}: placement")
-    start = place.get("start", UINT32)
+    start = _start(fields)
     name = f"{fields.get('gpuUUID', str)}/{fields.get('profile', str)}/{start}"
     return {
         "migUUID": f"MIG-{uuid.uuid5(_NAMESPACE, name)}",

@@ -66,6 +66,25 @@ def pod_annotations(name: str, assigned: tuple[str, ...] = ()) -> PodAnnotations
     return PodAnnotations(f"{prefix}-allocated", f"{prefix}-to-allocate", assigned)
 
 
+class MadeInstance(NamedTuple):
+    """An instance that a container has got: which container's, of which card, and its names."""
+
+    position: int
+    card: str
+    profile: str
+    start: int
+    uuid: str
+    gpu_instance: int
+    compute_instance: int
+
+
+class Instances(NamedTuple):
+    """Where a pod's instances of cards stand, and how they are read. Reading raises Malformed."""
+
+    annotation: str
+    read: Callable[[str], Sequence[MadeInstance]]
+
+
 class Scheduling(NamedTuple):
     """What HAMi's scheduler reads and writes. {word} in an annotation's name is its word.
 
@@ -84,6 +103,7 @@ class Scheduling(NamedTuple):
     - custom: what else a card is registered with, by word, index and product
     - beside: the node's annotations that stand beside that with the cards
     - profiles: what a card of a model can be cut into, in MIG mode
+    - instances: what cards were cut into for a pod
     - device_id: what the scheduler calls a card, from {node} and {index}; else it is its UUID
     - asks_slices: what a container asks for are slices of one card, for which it gets one device
     - sets_bind_phase: the plugin says on a pod that it has all its devices; some vendors' own don't
@@ -107,6 +127,7 @@ class Scheduling(NamedTuple):
     custom: Callable[[str, int, str], Mapping[str, Any]] = lambda *_: {}
     beside: "Callable[[Sequence[CardFacts], str], Mapping[str, str]]" = lambda *_: {}
     profiles: Callable[["Model"], "tuple[MigProfile, ...]"] = lambda _: ()
+    instances: Instances | None = None
     device_id: str = ""
     asks_slices: bool = False
     sets_bind_phase: bool = True

@@ -17,12 +17,11 @@ from hami_mock.hami.assignment import AssignedDevice, Assignment
 from hami_mock.hami.errors import Malformed
 from hami_mock.hami.go_values import LONGEST
 from hami_mock.hami.handshake import Handshake
-from hami_mock.hami.kinds import COLON, JSON, SHORT_COLON
+from hami_mock.hami.kinds import COLON, JSON, MIG_ALLOCATIONS, SHORT_COLON
 from hami_mock.hami.lock import NodeLock
 from hami_mock.hami.register import decode
 from hami_mock.settings.hami_config import device_config
 from hami_mock.vendors.handout import Container, hand_out, next_claim
-from hami_mock.vendors.nvidia_mig import ANNOTATION
 from tests.makers import BY_WORD
 
 LONGEST_MESSAGE = 1000
@@ -97,7 +96,7 @@ def slices(annotations: Mapping[str, str]) -> None:
 
 
 def instances(text: str) -> None:
-    hand_out(Container(GPU, {ANNOTATION: text}, 0, (DEVICE,), ("1",), "x", mode="mig"))
+    hand_out(Container(GPU, {MIG_ALLOCATIONS: text}, 0, (DEVICE,), ("1",), "x", mode="mig"))
 
 
 # Each reader, and what is really written for it.

@@ -1,11 +1,14 @@
 """Who holds how much of which card: by the kubelet's IDs, and by HAMi's word."""
 
+import json
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from hami_mock.hami.kinds import MIG_ALLOCATIONS
 from hami_mock.kubelet.holder import Container, Holder
 from hami_mock.node.fault import Fault
 from hami_mock.node.fault_kinds import LOST
@@ -358,3 +361,76 @@ def test_cards_that_are_gone_are_held_by_nobody(state: NodeState) -> None:
     hold(state, {GPU: slots(state, 0, 1)})
     state.change(laid_out(None, hami="on", **{**NVIDIA, "nvidia_cards": 1}))
     assert held(state) == {0: [("main", 1000, 100, 1)]}
+
+
+# Cards that are cut.
+
+
+def allocation(container: int, card: str, start: int, **more: Any) -> dict[str, Any]:
+    """An instance as HAMi's plugin writes it on the pod."""
+    return {
+        "containerIndex": container,
+        "gpuUUID": card,
+        "profile": "1g.5gb",
+        "placement": {"start": start, "size": 1},
+        "migUUID": f"MIG-{start}",
+        "gpuInstanceID": start + 1,
+        **more,
+    }
+
+
+@pytest.fixture
+def cut() -> NodeState:
+    return NodeState(laid_out(None, hami="on", nvidia_model="A100-SXM4-40GB", nvidia_mode="mig"))
+
+
+def cut_for(state: NodeState, text: str, rows: object, *containers: str) -> dict[str, list[str]]:
+    """Let HAMi cut cards for a pod; return the UUIDs of each container's instances."""
+    for number, name in enumerate(containers):
+        hold(state, {GPU: slots(state, 0, first=number)}, ("default", "a", name))
+    assign(state, text, *containers)
+    pod = state.pods["default", "a"]
+    told = {**pod.annotations, MIG_ALLOCATIONS: json.dumps(rows)}
+    state.pods["default", "a"] = replace(pod, annotations=told)
+    return {
+        usage.container[2]: [instance.uuid for instance in usage.instances]
+        for card in state.node.cards
+        for usage in state.usages(card)
+    }
+
+
+def test_each_container_has_its_instances_of_a_card_that_is_cut(cut: NodeState) -> None:
+    card = next(card for card in cut.node.cards if card.vendor.has_xids).uuid
+    rows = [allocation(1, card, 4), allocation(0, card, 6), allocation(1, card, 5)]
+    text = segment(card) + segment(card, card)
+    assert cut_for(cut, text, rows, "one", "two") == {"one": ["MIG-6"], "two": ["MIG-4", "MIG-5"]}
+    (one, _) = cut.usages(cut.cards[card])
+    (instance,) = one.instances
+    assert (instance.profile.memory, instance.profile.slices) == (4864, 1)
+    assert (instance.start, instance.gpu_instance, instance.compute_instance) == (6, 7, 0)
+
+
+def test_what_no_card_can_be_cut_into_is_no_instance(cut: NodeState) -> None:
+    card = next(card for card in cut.node.cards if card.vendor.has_xids).uuid
+    rows = [
+        allocation(0, card, 0, migUUID=""),
+        allocation(0, card, 1, profile="9g.5gb"),
+        allocation(0, "GPU-other", 2),
+        allocation(5, card, 3),
+    ]
+    assert cut_for(cut, segment(card), rows, "main") == {"main": []}
+
+
+def test_instances_that_nobody_can_read_are_passed_over(
+    cut: NodeState, caplog: pytest.LogCaptureFixture
+) -> None:
+    card = next(card for card in cut.node.cards if card.vendor.has_xids).uuid
+    assert cut_for(cut, segment(card), {"no": "list"}, "main") == {"main": []}
+    assert "what HAMi assigned is passed over" in caplog.text
+
+
+def test_instances_that_come_after_the_assignment_are_seen(cut: NodeState) -> None:
+    """The scheduler reserves them; the plugin writes their names when it has made them."""
+    card = next(card for card in cut.node.cards if card.vendor.has_xids).uuid
+    assert cut_for(cut, segment(card), [allocation(0, card, 2, migUUID="")], "main") == {"main": []}
+    assert cut_for(cut, segment(card), [allocation(0, card, 2)], "main") == {"main": ["MIG-2"]}

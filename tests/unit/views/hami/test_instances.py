@@ -6,9 +6,9 @@ import pytest
 from hami_mock.errors import NotAssigned
 from hami_mock.hami.assignment import BIND_PHASE
 from hami_mock.hami.errors import Malformed
+from hami_mock.hami.kinds import MIG_ALLOCATIONS
 from hami_mock.node.cards import CardGroup
 from hami_mock.vendors import catalog
-from hami_mock.vendors.nvidia_mig import ANNOTATION
 from hami_mock.views.hami.answer import answer
 from hami_mock.views.hami.waiting import WaitingPod
 from tests.unit.views.hami.rig import count_resource, nvidia_cards, pod, segment, state_with
@@ -32,7 +32,7 @@ def reserved(container: int, device: int, card: str, start: int) -> dict[str, An
 def waiting(to_allocate: str, allocations: object) -> WaitingPod:
     bound = pod(vgpu=to_allocate)
     bound["metadata"]["resourceVersion"] = "1"
-    bound["metadata"]["annotations"][ANNOTATION] = json.dumps(allocations)
+    bound["metadata"]["annotations"][MIG_ALLOCATIONS] = json.dumps(allocations)
     return WaitingPod.of(bound)
 
 
@@ -41,13 +41,13 @@ def test_instances_are_made_where_the_scheduler_reserved_them() -> None:
     both = waiting(segment(A) + segment(A, B), rows)
     assert GPU.hami is not None
     found = answer(both, GPU, GPU.hami, [1], state_with(GPU))
-    written = json.loads(found.annotations[ANNOTATION])
+    written = json.loads(found.annotations[MIG_ALLOCATIONS])
     assert [row.get("migUUID", "") != "" for row in written] == [False, True, False]
     assert found.environments == [{"NVIDIA_VISIBLE_DEVICES": written[1]["migUUID"]}]
     assert not found.is_last
     # The rest, all in one call, with the first container's from before.
     found = answer(both, GPU, GPU.hami, [1, 2], state_with(GPU))
-    written = json.loads(found.annotations[ANNOTATION])
+    written = json.loads(found.annotations[MIG_ALLOCATIONS])
     uuids = [row["migUUID"] for row in written]
     assert len(set(uuids)) == 3
     assert all(uuid.startswith("MIG-") for uuid in uuids)
