@@ -125,7 +125,7 @@ def _pods(snapshot: Data, columns: int) -> Iterator[str]:
             # Held together, or the name would go to a line of its own.
             f"{coloured('■', usage['hue'])}\xa0{usage['namespace']}/{usage['pod']}",
             usage["container"],
-            card,
+            " ".join((card, *usage["profiles"])),
             f"{usage['busy']}%",
             f"{usage['memory']}/{usage['memory_limit']}",
         )

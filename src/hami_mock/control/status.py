@@ -95,5 +95,15 @@ def _holding(holding: Holding, card: Card, state: NodeState) -> dict[str, Any]:
         "memory": holding.memory,
         "cores": holding.cores,
         "slots": holding.slots,
+        "instances": [
+            {
+                "uuid": instance.uuid,
+                "profile": instance.profile.name,
+                "start": instance.start,
+                "gpu_instance": instance.gpu_instance,
+                "compute_instance": instance.compute_instance,
+            }
+            for instance in holding.instances
+        ],
         "load": asdict(state.load(card, who) if who else Load()),
     }

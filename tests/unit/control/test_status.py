@@ -151,6 +151,7 @@ def holding(pod: str, devices: dict[str, int], memory: int = 10) -> dict[str, An
         "memory": memory,
         "cores": 100,
         "slots": 1,
+        "instances": [],
         "load": IDLE,
     }
 
