@@ -13,6 +13,7 @@ from hami_mock.vendors import nvidia_mig
 from hami_mock.vendors.catalog import Model
 from hami_mock.vendors.label_text import label_value
 from hami_mock.vendors.labelling import CardsHere, LabelledCard, LabelSet
+from hami_mock.vendors.nvidia import VGA_CONTROLLERS
 from hami_mock.vendors.nvidia_clouds import CLOUDS
 from hami_mock.vendors.nvidia_driver import cuda
 from hami_mock.vendors.nvidia_mig_labels import instance_labels
@@ -20,8 +21,6 @@ from hami_mock.vendors.nvidia_mig_labels import instance_labels
 TIMESTAMP = "nvidia.com/gfd.timestamp"
 _MACHINE = "hami-mock"
 """What a real node reads from its firmware."""
-_ON_A_DESK = frozenset({"RTX-3090", "RTX-4090", "RTX-5090"})
-"""Cards that are VGA controllers; all others are 3D controllers."""
 _MIG_CAPABLE = frozenset({"8.0", "9.0", "10.0", "10.3"})
 _NVLINK_RACKS = frozenset({"GB200", "GB300"})
 # One for all nodes of a cluster: a node can't know which others are in its rack.
@@ -111,7 +110,7 @@ def _versions(full: str) -> dict[str, str]:
 
 
 def _is_graphics(model: Model) -> bool:
-    return model.name in _ON_A_DESK
+    return model.name in VGA_CONTROLLERS
 
 
 def _mode(models: list[Model]) -> str:
@@ -137,12 +136,6 @@ def _fake_gpu_operator(here: CardsHere, chosen: _Standing) -> dict[str, str]:
     }
 
 
-def _nfd(here: CardsHere, _chosen: _Standing) -> dict[str, str]:
-    """NFD's own default has the device class in the name too."""
-    classes = {"0300" if _is_graphics(card.model) else "0302" for card in here.cards}
-    return {f"feature.node.kubernetes.io/pci-{each}_10de.present": "true" for each in classes}
-
-
 _SETS: Mapping[LabelSet, Callable[[CardsHere, _Standing], Mapping[str, str]]] = {
     LabelSet.GFD: _gfd,
     LabelSet.OPERATOR: lambda *_: {"nvidia.com/gpu.present": "true"},
@@ -150,5 +143,4 @@ _SETS: Mapping[LabelSet, Callable[[CardsHere, _Standing], Mapping[str, str]]] = 
         f"nvidia.com/gpu.deploy.{operand}": "true" for operand in _DEPLOYED
     },
     LabelSet.FAKE_GPU_OPERATOR: _fake_gpu_operator,
-    LabelSet.NFD: _nfd,
 }
