@@ -47,7 +47,7 @@ _SOURCES = {
     "dram": "30 % of the utilization",
     "pcie_sent": "2 % of the bus, by utilization",
     "pcie_received": "6 % of the bus, by utilization",
-    "nvlink_bytes": "containers that hold several linked cards",
+    "nvlink_speed": "containers that hold several linked cards",
     "remapped_correctable": "Xid 92",
     "remapped_uncorrectable": "Xids 48, 63, 94, 95",
     "remap_failed": "Xid 64",

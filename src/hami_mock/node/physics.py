@@ -132,12 +132,11 @@ def step(traits: Traits, inner: Inner, work: Work, trouble: Trouble, seconds: fl
     slow = rise * (1 - _FAST_SHARE)
     if trouble.thermal:
         slow = max(slow, traits.slowdown + _OVERHEATED - traits.warm)
-    linked = 0.0 if trouble.stopped else work.linked
     return Inner(
         fast=_towards(rise * _FAST_SHARE, inner.fast, seconds / _FAST_SECONDS),
         slow=_towards(slow, inner.slow, seconds / _SLOW_SECONDS),
         energy=inner.energy + level.power * seconds,
-        link_bytes=inner.link_bytes + traits.link * 1e9 * _LINK_SHARE * linked / 100 * seconds,
+        link_bytes=inner.link_bytes + _link_speed(traits, work, trouble) * seconds,
         ecc_seconds=inner.ecc_seconds + (seconds if trouble.ecc else 0.0),
     )
 
@@ -171,6 +170,7 @@ def reading(traits: Traits, total: int, inner: Inner, work: Work, condition: Con
         pcie_sent=traits.pcie * 1e9 * part * _PCIE_SENT,
         pcie_received=traits.pcie * 1e9 * part * _PCIE_RECEIVED,
         nvlink_bytes=int(inner.link_bytes),
+        nvlink_speed=_link_speed(traits, work, trouble),
         remapped_correctable=errors.correctable_rows,
         remapped_uncorrectable=errors.uncorrectable_rows,
         remap_failed=errors.remap_failed,
@@ -178,6 +178,11 @@ def reading(traits: Traits, total: int, inner: Inner, work: Work, condition: Con
         last_xid=errors.last_xid,
         throttles=level.throttles,
     )
+
+
+def _link_speed(traits: Traits, work: Work, trouble: Trouble) -> float:
+    linked = 0.0 if trouble.stopped else work.linked
+    return traits.link * 1e9 * _LINK_SHARE * linked / 100
 
 
 def capacity(traits: Traits, total: int) -> int:

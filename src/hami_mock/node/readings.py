@@ -35,7 +35,7 @@ class Reading:
     - sm_clock, memory_clock: MHz
     - tensor, dram: the part of the time, 0 to 1
     - pcie_sent, pcie_received: bytes a second
-    - nvlink_bytes: sent and received since the agent began
+    - nvlink_bytes: sent and received since the agent began; nvlink_speed: now, a second
     - remapped_*: rows of memory; remap_failed: one could not be replaced
     - last_xid: the newest error, 0 if there was none
     """
@@ -58,6 +58,7 @@ class Reading:
     pcie_sent: float = 0.0
     pcie_received: float = 0.0
     nvlink_bytes: int = 0
+    nvlink_speed: float = 0.0
     remapped_correctable: int = 0
     remapped_uncorrectable: int = 0
     remap_failed: bool = False

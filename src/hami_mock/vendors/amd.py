@@ -46,7 +46,12 @@ AMD = Vendor(
         registers_cores=True,
         variables=(("HIP_DEVICE_MEMORY_LIMIT", "{memory}m"),),
     ),
-    labels=Labelling(pci="1002", make=_labels),
+    labels=Labelling(
+        pci="1002",
+        pci_class="1200",
+        pci_classes={"MI210": "0380", "MI250X": "0380"},
+        make=_labels,
+    ),
     config=ConfigSection("amd"),
     exporter=_exporter,
 )

@@ -141,7 +141,7 @@ ASCEND = Vendor(
         beside=_soft_slicing,
         hand_out=_hand_out,
     ),
-    labels=Labelling({"ascend": "on"}, pci="19e5", make=_labels),
+    labels=Labelling({"ascend": "on"}, pci="19e5", pci_class="1200", make=_labels),
     config=ConfigSection(
         "vnpus", factor="memoryFactor", chips=_chips, slots=_slots, options=_options
     ),

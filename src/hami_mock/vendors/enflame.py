@@ -69,7 +69,7 @@ ENFLAME = Vendor(
         next_claim=_next_claim,
         hand_out=_hand_out,
     ),
-    labels=Labelling(pci="1e36"),
+    labels=Labelling(pci="1e36", pci_class="1200"),
     config=ConfigSection("enflame"),
 )
 

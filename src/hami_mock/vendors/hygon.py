@@ -35,7 +35,12 @@ HYGON = Vendor(
         lock=HAMI_LOCK,
         has_model_as_type=True,
     ),
-    labels=Labelling({"dcu": "on"}, pci="1d94"),
+    labels=Labelling(
+        {"dcu": "on"},
+        pci="1d94",
+        pci_class="0b40",
+        pci_classes={"Z100": "0380", "Z100L": "0380"},
+    ),
     config=ConfigSection("hygon", factor="memoryFactor"),
     exporter=_exporter,
 )

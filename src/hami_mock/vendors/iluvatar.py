@@ -61,7 +61,12 @@ ILUVATAR = Vendor(
         switch="--enable-iluvatar",
         sums_cores=True,
     ),
-    labels=Labelling(pci="1e3e", make=_labels, stamps=frozenset({"iluvatar.com/ix.timestamp"})),
+    labels=Labelling(
+        pci="1e3e",
+        pci_class="1200",
+        make=_labels,
+        stamps=frozenset({"iluvatar.com/ix.timestamp"}),
+    ),
     config=ConfigSection("iluvatars", chips=lambda root: root.sections("iluvatars")),
     exporter=_exporter,
 )

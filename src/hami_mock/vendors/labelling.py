@@ -5,6 +5,7 @@ Every agent loads this, so it is light: what makes the labels stands in files of
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -70,12 +71,15 @@ class Labelling(NamedTuple):
 
     - hami: what HAMi's charts and WebUI select nodes by
     - pci: the maker's PCI vendor ID
+    - pci_class: the PCI class of its cards, and of models that have another; empty: not known
     - make: the labels of a set beyond those
     - stamps: labels whose value is when they were written; a change of them alone is none
     """
 
     hami: Mapping[str, str] | None = None
     pci: str = ""
+    pci_class: str = ""
+    pci_classes: Mapping[str, str] = MappingProxyType({})
     make: Callable[[LabelSet, CardsHere], Mapping[str, str]] = lambda *_: {}
     stamps: frozenset[str] = frozenset()
 
@@ -84,7 +88,11 @@ class Labelling(NamedTuple):
         if wanted is LabelSet.HAMI:
             found |= self.hami or {}
         if wanted is LabelSet.NFD and self.pci:
-            found[f"feature.node.kubernetes.io/pci-{self.pci}.present"] = "true"
+            names = (card.model.name for card in here.cards)
+            classes = {self.pci_classes.get(name, self.pci_class) for name in names}
+            # NFD's own default has the class in the name, the GPU operator's setting hasn't.
+            for name in (self.pci, *(f"{each}_{self.pci}" for each in classes if each)):
+                found[f"feature.node.kubernetes.io/pci-{name}.present"] = "true"
         return {**found, **self.make(wanted, here)}
 
 

@@ -48,7 +48,7 @@ METAX = Vendor(
         # All types are called the same; the model has another place.
         custom=lambda _word, _index, product: {"Model": product},
     ),
-    labels=Labelling({"metax-tech.com/gpu.installed": "true"}),
+    labels=Labelling({"metax-tech.com/gpu.installed": "true"}, pci="9999", pci_class="0380"),
     config=ConfigSection("metax"),
     exporter=_exporter,
 )

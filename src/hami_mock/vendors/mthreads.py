@@ -17,6 +17,6 @@ MTHREADS = Vendor(
         core_offer("mthreads", "mthreads.com/sgpu-core", "L", per_card=16),
     ),
     hami=Scheduling(pods=PodAnnotations("hami.io/mthreads-vgpu-devices-allocated")),
-    labels=Labelling(pci="1ed5"),
+    labels=Labelling(pci="1ed5", pci_classes={"MTT-S3000": "0300"}),
     config=ConfigSection("mthreads"),
 )

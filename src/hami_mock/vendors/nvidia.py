@@ -27,6 +27,9 @@ _SCORES = "hami.io/node-nvidia-score"
 # NVLinks between two cards: all of a card's where a switch connects them, else its share.
 _NVLINKS = {"pascal": 1, "volta": 2, "turing": 2, "ampere": 12, "hopper": 18, "blackwell": 18}
 
+VGA_CONTROLLERS = frozenset({"RTX-3090", "RTX-4090", "RTX-5090"})
+"""All other cards are 3D controllers."""
+
 
 def _scores(cards: "Sequence[CardFacts]", _mode: str) -> Mapping[str, str]:
     from hami_mock.hami import scores
@@ -123,7 +126,12 @@ NVIDIA = Vendor(
         hand_out=_hand_out,
     ),
     labels=Labelling(
-        {"gpu": "on"}, pci="10de", make=_labels, stamps=frozenset({"nvidia.com/gfd.timestamp"})
+        {"gpu": "on"},
+        pci="10de",
+        pci_class="0302",
+        pci_classes=dict.fromkeys(VGA_CONTROLLERS, "0300"),
+        make=_labels,
+        stamps=frozenset({"nvidia.com/gfd.timestamp"}),
     ),
     config=ConfigSection("nvidia", factor="memoryFactor", more=("nodeconfig",), options=_options),
     exporter=_exporter,

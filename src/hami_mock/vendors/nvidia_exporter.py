@@ -1,4 +1,7 @@
-"""dcgm-exporter 4.5.3-4.8.2: its default set, in its order. It writes doubles as %f."""
+"""dcgm-exporter 4.5.3-4.8.2: its default set, in its order. It writes doubles as %f.
+
+It calls NVLINK_BANDWIDTH_TOTAL a counter, though the value is a speed. So do we.
+"""
 
 from hami_mock.vendors.exporter import Exporter, Metric
 
@@ -51,10 +54,11 @@ EXPORTER = Exporter(
         Metric(f"{_DEV}FB_RESERVED", "memory_reserved", "Reserved framebuffer memory (in MiB)."),
         Metric(
             f"{_DEV}NVLINK_BANDWIDTH_TOTAL",
-            "nvlink_bytes",
-            "NVLink traffic of all lanes (in KiB).",
+            "nvlink_speed",
+            "NVLink traffic of all lanes (in MB/s).",
             "counter",
-            scale=1 / 1024,
+            # DCGM divides the KiB of a second by 1000.
+            scale=1 / 1024 / 1000,
         ),
         Metric(f"{_DEV}VGPU_LICENSE_STATUS", "zero", "Status of the vGPU license."),
         Metric(

@@ -13,6 +13,7 @@ from hami_mock.vendors import nvidia_mig
 from hami_mock.vendors.catalog import Model
 from hami_mock.vendors.label_text import label_value
 from hami_mock.vendors.labelling import CardsHere, LabelledCard, LabelSet
+from hami_mock.vendors.nvidia import VGA_CONTROLLERS
 from hami_mock.vendors.nvidia_clouds import CLOUDS
 from hami_mock.vendors.nvidia_driver import cuda
 from hami_mock.vendors.nvidia_mig_labels import instance_labels
@@ -20,8 +21,6 @@ from hami_mock.vendors.nvidia_mig_labels import instance_labels
 TIMESTAMP = "nvidia.com/gfd.timestamp"
 _MACHINE = "hami-mock"
 """What a real node reads from its firmware."""
-_ON_A_DESK = frozenset({"RTX-3090", "RTX-4090", "RTX-5090"})
-"""Cards that are VGA controllers; all others are 3D controllers."""
 _MIG_CAPABLE = frozenset({"8.0", "9.0", "10.0", "10.3"})
 _NVLINK_RACKS = frozenset({"GB200", "GB300"})
 # One for all nodes of a cluster: a node can't know which others are in its rack.
@@ -35,7 +34,6 @@ _DEPLOYED = (
     "dcgm-exporter",
     "node-status-exporter",
     "operator-validator",
-    "client",
 )
 
 
@@ -111,7 +109,7 @@ def _versions(full: str) -> dict[str, str]:
 
 
 def _is_graphics(model: Model) -> bool:
-    return model.name in _ON_A_DESK
+    return model.name in VGA_CONTROLLERS
 
 
 def _mode(models: list[Model]) -> str:
@@ -123,6 +121,12 @@ def _mode(models: list[Model]) -> str:
 
 def _is_mig_capable(model: Model) -> bool:
     return model.compute in _MIG_CAPABLE or bool(nvidia_mig.profiles(model))
+
+
+def _operands(here: CardsHere, _chosen: _Standing) -> dict[str, str]:
+    can_be_cut = any(_is_mig_capable(card.model) for card in here.cards)
+    operands = (*_DEPLOYED, "mig-manager") if can_be_cut else _DEPLOYED
+    return {f"nvidia.com/gpu.deploy.{operand}": "true" for operand in operands}
 
 
 def _fake_gpu_operator(here: CardsHere, chosen: _Standing) -> dict[str, str]:
@@ -137,18 +141,9 @@ def _fake_gpu_operator(here: CardsHere, chosen: _Standing) -> dict[str, str]:
     }
 
 
-def _nfd(here: CardsHere, _chosen: _Standing) -> dict[str, str]:
-    """NFD's own default has the device class in the name too."""
-    classes = {"0300" if _is_graphics(card.model) else "0302" for card in here.cards}
-    return {f"feature.node.kubernetes.io/pci-{each}_10de.present": "true" for each in classes}
-
-
 _SETS: Mapping[LabelSet, Callable[[CardsHere, _Standing], Mapping[str, str]]] = {
     LabelSet.GFD: _gfd,
     LabelSet.OPERATOR: lambda *_: {"nvidia.com/gpu.present": "true"},
-    LabelSet.OPERATOR_DEPLOY: lambda *_: {
-        f"nvidia.com/gpu.deploy.{operand}": "true" for operand in _DEPLOYED
-    },
+    LabelSet.OPERATOR_DEPLOY: _operands,
     LabelSet.FAKE_GPU_OPERATOR: _fake_gpu_operator,
-    LabelSet.NFD: _nfd,
 }

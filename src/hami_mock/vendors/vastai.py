@@ -1,6 +1,7 @@
 """Vastai. No variables are known: its plugin is an image only."""
 
 from hami_mock.hami.kinds import HAMI_LOCK
+from hami_mock.vendors.labelling import Labelling
 from hami_mock.vendors.scheduling import ConfigSection, Scheduling, pod_annotations, reporting_node
 from hami_mock.vendors.vendor import Vendor, slot_offer
 
@@ -16,5 +17,6 @@ VASTAI = Vendor(
         pods=pod_annotations("Vastai"),
         lock=HAMI_LOCK,
     ),
+    labels=Labelling(pci="1ec6"),
     config=ConfigSection("vastai"),
 )

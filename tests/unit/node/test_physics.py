@@ -165,6 +165,7 @@ def test_nothing_runs_on_a_card_that_fell_off_the_bus() -> None:
     assert gone.stopped
     assert shown(Work(80, 1, 1, 80), 10, gone).busy == 0
     assert shown(Work(80, 1, 1, 80), 10, gone).nvlink_bytes == 0
+    assert shown(Work(80, 1, 1, 80), 10, gone).nvlink_speed == 0
     assert not trouble_of([Fault(UNHEALTHY, frozenset("x"), "Xid 48 (…)")]).stopped
 
 
@@ -199,6 +200,8 @@ def test_links_are_used_by_work_on_several_cards_only() -> None:
     assert shown(Work(100, 1, 1), 10).nvlink_bytes == 0
     assert shown(Work(100, 1, 1, 100), 10).nvlink_bytes == pytest.approx(10 * 0.2 * 900e9)
     assert shown(Work(100, 1, 1, 100), 10, of=traits_of("L4")).nvlink_bytes == 0
+    assert shown(Work(100, 1, 1, 50), 10).nvlink_speed == pytest.approx(0.1 * 900e9)
+    assert shown(Work(100, 1, 1), 10).nvlink_speed == 0
 
 
 def test_rates_of_pcie_are_within_what_it_can_do() -> None:

@@ -150,6 +150,36 @@ def test_every_profile_of_every_model_has_its_parts() -> None:
             assert int(found[f"{profile}.multiprocessors"]) > 0
 
 
+@pytest.mark.parametrize(
+    ("model", "profile", "parts"),
+    [
+        # multiprocessors; copy, decoder, encoder, jpeg, ofa
+        ("A30", "1g.6gb", "14 1 1 0 0 0"),
+        ("A100-SXM4-80GB", "2g.20gb", "28 2 1 0 0 0"),
+        ("H100-SXM5-80GB", "3g.40gb", "60 3 3 0 3 0"),
+        ("H100-PCIE-80GB", "1g.10gb", "14 1 1 0 1 0"),
+        ("H100-PCIE-80GB", "7g.80gb", "114 8 7 0 7 1"),
+        ("H20", "3g.48gb", "32 3 3 0 3 0"),
+        ("GH200", "2g.24gb", "32 2 2 0 2 0"),
+        ("B200", "2g.45gb", "36 4 2 0 2 0"),
+        ("RTX-PRO-6000", "2g.48gb", "94 2 2 2 2 0"),
+    ],
+)
+def test_an_instance_has_the_engines_that_nvidia_lists(
+    model: str, profile: str, parts: str
+) -> None:
+    found = gfd(model, mode=MIG)
+    engines = [f"engines.{name}" for name in ("copy", "decoder", "encoder", "jpeg", "ofa")]
+    told = [found[f"mig-{profile}.{name}"] for name in ("multiprocessors", *engines)]
+    assert " ".join(told) == parts
+
+
+def test_the_whole_of_a_large_a100_has_nvidias_name() -> None:
+    found = gfd("A100-SXM4-80GB", mode=MIG)
+    assert found["mig-7g.80gb.product"] == "NVIDIA-A100-SXM4-80GB-MIG-7g.80gb"
+    assert not any("7g.79gb" in key for key in found)
+
+
 def test_a_card_that_can_not_be_cut_is_shared_whatever_the_mode() -> None:
     found = gfd("T4", slots=10, mode=MIG)
     assert found["gpu.product"] == "Tesla-T4-SHARED"
@@ -158,7 +188,12 @@ def test_a_card_that_can_not_be_cut_is_shared_whatever_the_mode() -> None:
 
 def test_the_other_sets_have_what_their_owners_write() -> None:
     assert made(LabelSet.OPERATOR, "T4") == {"nvidia.com/gpu.present": "true"}
-    assert "nvidia.com/gpu.deploy.device-plugin" in made(LabelSet.OPERATOR_DEPLOY, "T4")
+    operands = """driver gpu-feature-discovery container-toolkit device-plugin dcgm dcgm-exporter
+                  node-status-exporter operator-validator""".split()
+    deployed = {f"nvidia.com/gpu.deploy.{operand}": "true" for operand in operands}
+    assert made(LabelSet.OPERATOR_DEPLOY, "T4") == deployed
+    cut = {"nvidia.com/gpu.deploy.mig-manager": "true"}
+    assert made(LabelSet.OPERATOR_DEPLOY, "T4", "A30") == {**deployed, **cut}
     assert made(LabelSet.HAMI, "T4") == {"gpu": "on"}
     assert made(LabelSet.NFD, "T4", "RTX-4090") == {
         "feature.node.kubernetes.io/pci-10de.present": "true",

@@ -23,6 +23,36 @@ def test_a_card_of_four_slices() -> None:
     assert max(len(p.placements) for p in found) == 4
 
 
+def test_memory_of_an_rtx_pro_6000_is_placed_in_twelfths() -> None:
+    found = profiles(models()["nvidia"]["RTX-PRO-6000"])
+    assert [p.placements for p in found] == [
+        tuple(MigPlacement(start, 3) for start in (0, 3, 6, 9)),
+        (MigPlacement(0, 6), MigPlacement(6, 6)),
+        (MigPlacement(0, 12),),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "memory"),
+    [
+        ("A30", (5952, 11968, 24000)),
+        ("A100-SXM4-80GB", (9728, 19968, 40192, 80896)),
+        ("H100-SXM5-80GB", (9984, 20096, 40448, 81152)),
+        ("H100-NVL-94GB", (11008, 22144, 47488, 95360)),
+        ("GH200", (11264, 23552, 47616, 95232)),
+        ("H200-SXM-141GB", (16384, 33024, 71168, 143104)),
+        ("RTX-PRO-6000", (24192, 48512, 97408)),
+        # What isn't known is a share of the card.
+        ("H20", (12032, 24192, 48512, 97871)),
+        ("B200", (20992, 45312, 91679, 183359)),
+    ],
+)
+def test_an_instance_has_the_memory_that_the_driver_gives_it(
+    name: str, memory: tuple[int, ...]
+) -> None:
+    assert tuple(p.memory for p in profiles(models()["nvidia"][name])) == memory
+
+
 @pytest.mark.parametrize("name", ["T4", "L40S", "RTX-4090", "V100-SXM2-32GB"])
 def test_most_models_can_not_be_cut(name: str) -> None:
     assert profiles(models()["nvidia"][name]) == ()

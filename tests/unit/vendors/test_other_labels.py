@@ -4,7 +4,7 @@ import platform
 
 import pytest
 
-from hami_mock.vendors import VENDORS, Vendor, catalog
+from hami_mock.vendors import VENDORS, Vendor
 from hami_mock.vendors.labelling import CardsHere, LabelSet
 from tests.makers import AMD, ASCEND, AWS_NEURON, BY_NAME, ILUVATAR
 from tests.unit.vendors.labelled import cards_of
@@ -86,7 +86,9 @@ def test_iluvatar_has_those_of_its_own_discovery() -> None:
         "iluvatar.com/gpu.machine": "hami-mock",
         "iluvatar.com/ix.timestamp": "1731665058",
     }
-    assert found["iluvatar.com/ix.driver-version.full"] == "4.2.0"
+    versions = [f"iluvatar.com/ix.driver-version.{part}" for part in ("major", "minor", "revision")]
+    full = ".".join(found[version] for version in versions)
+    assert found["iluvatar.com/ix.driver-version.full"] == full == "4.4.0"
 
 
 def test_aws_calls_its_own_accelerators_by_name() -> None:
@@ -111,12 +113,29 @@ def test_hami_selects_the_nodes_of_five_makers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "pci"),
-    [("amd", "1002"), ("ascend", "19e5"), ("hygon", "1d94"), ("mthreads", "1ed5"),
-     ("enflame-gcu", "1e36"), ("kunlun", "1d22"), ("awsneuron", "1d0f")],
-)  # fmt: skip
-def test_nfd_sees_the_makers_pci_id(name: str, pci: str) -> None:
-    vendor = BY_NAME[name]
-    first = next(iter(catalog.models()[vendor.maker]))
-    found = made(vendor, LabelSet.NFD, first)
-    assert found == {f"feature.node.kubernetes.io/pci-{pci}.present": "true"}
+    ("name", "models", "shown"),
+    [
+        ("amd", "MI300X MI325X", "1002 1200_1002"),
+        ("amd", "MI300X MI210 MI250X", "1002 0380_1002 1200_1002"),
+        ("ascend", "Ascend910B3", "19e5 1200_19e5"),
+        ("hygon", "K100-AI K100", "1d94 0b40_1d94"),
+        ("hygon", "Z100L", "1d94 0380_1d94"),
+        ("iluvatar", "BI-V150", "1e3e 1200_1e3e"),
+        ("metax", "C500", "9999 0380_9999"),
+        ("metax-gpu", "C500", "9999 0380_9999"),
+        ("enflame-gcu", "S60", "1e36 1200_1e36"),
+        ("mthreads", "MTT-S3000", "1ed5 0300_1ed5"),
+        # Nobody tells their class.
+        ("mthreads", "MTT-S4000", "1ed5"),
+        ("cambricon", "MLU370-X8", "cabc"),
+        ("kunlun", "P800", "1d22"),
+        ("vastai", "VA16", "1ec6"),
+        ("awsneuron", "Trainium1", "1d0f"),
+        ("biren", "BR106", ""),
+    ],
+)
+def test_nfd_sees_the_makers_pci_id_and_the_class(name: str, models: str, shown: str) -> None:
+    found = made(BY_NAME[name], LabelSet.NFD, *models.split())
+    assert found == {
+        f"feature.node.kubernetes.io/pci-{each}.present": "true" for each in shown.split()
+    }

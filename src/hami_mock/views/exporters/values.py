@@ -66,7 +66,7 @@ VALUES: dict[str, Callable[[Row], Any]] = {
     "dram": lambda row: row.reading.dram,
     "pcie_sent": lambda row: row.reading.pcie_sent,
     "pcie_received": lambda row: row.reading.pcie_received,
-    "nvlink_bytes": lambda row: row.reading.nvlink_bytes,
+    "nvlink_speed": lambda row: row.reading.nvlink_speed,
     "remapped_correctable": lambda row: row.reading.remapped_correctable,
     "remapped_uncorrectable": lambda row: row.reading.remapped_uncorrectable,
     "remap_failed": lambda row: row.reading.remap_failed,

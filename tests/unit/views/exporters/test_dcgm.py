@@ -67,7 +67,7 @@ def test_labels_stand_in_their_order_and_numbers_as_dcgm_writes_them() -> None:
     assert f"DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{{{card_part},{pod_part}}} 123456789012" in lines
     assert f"DCGM_FI_PROF_GR_ENGINE_ACTIVE{{{card_part},{pod_part}}} 0.554000" in lines
     assert f"DCGM_FI_PROF_PCIE_RX_BYTES{{{card_part},{pod_part}}} 2000000" in lines
-    assert f"DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL{{{card_part},{pod_part}}} 2" in lines
+    assert f"DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL{{{card_part},{pod_part}}} 175781" in lines
     error = f'{card_part},err_code="0",err_msg="no error",{pod_part}'
     assert f"DCGM_FI_DEV_XID_ERRORS{{{error}}} 0" in lines
 
