@@ -188,8 +188,16 @@ def test_a_card_that_can_not_be_cut_is_shared_whatever_the_mode() -> None:
 
 def test_the_other_sets_have_what_their_owners_write() -> None:
     assert made(LabelSet.OPERATOR, "T4") == {"nvidia.com/gpu.present": "true"}
-    operands = """driver gpu-feature-discovery container-toolkit device-plugin dcgm dcgm-exporter
-                  node-status-exporter operator-validator""".split()
+    operands = [
+        "driver",
+        "gpu-feature-discovery",
+        "container-toolkit",
+        "device-plugin",
+        "dcgm",
+        "dcgm-exporter",
+        "node-status-exporter",
+        "operator-validator",
+    ]
     deployed = {f"nvidia.com/gpu.deploy.{operand}": "true" for operand in operands}
     assert made(LabelSet.OPERATOR_DEPLOY, "T4") == deployed
     cut = {"nvidia.com/gpu.deploy.mig-manager": "true"}

@@ -42,9 +42,9 @@ def test_memory_of_an_rtx_pro_6000_is_placed_in_twelfths() -> None:
         ("GH200", (11264, 23552, 47616, 95232)),
         ("H200-SXM-141GB", (16384, 33024, 71168, 143104)),
         ("RTX-PRO-6000", (24192, 48512, 97408)),
-        # What isn't known is a share of the card.
-        ("H20", (12032, 24192, 48512, 97871)),
-        ("B200", (20992, 45312, 91679, 183359)),
+        # What isn't known is a share of the card, in steps of 64 MiB.
+        ("H20", (12032, 24192, 48512, 97856)),
+        ("B200", (20992, 45312, 91648, 183296)),
     ],
 )
 def test_an_instance_has_the_memory_that_the_driver_gives_it(

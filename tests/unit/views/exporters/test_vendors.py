@@ -93,7 +93,8 @@ def test_a_makers_metrics_have_its_names_labels_and_units(
         (
             HYGON,
             "dcu_temp",
-            "device_id minor_number name node pcieBus_number dcu_pod_namespace dcu_pod_name container",
+            "device_id minor_number name node pcieBus_number dcu_pod_namespace dcu_pod_name "
+            "container",
         ),
         (
             METAX,

@@ -1,0 +1,31 @@
+"""MIG's profiles, from nvidia_mig.json: all GPU instances that cards of a model can be cut into.
+
+They are as NVIDIA's tool lists them. Nobody has published what it lists for H20's 2g, 4g and 7g,
+for 3g, 4g and 7g of B200 and GB200, and for B300 and GB300: of those, memory and multiprocessors
+are shares of the card's, and engines are estimates.
+"""
+
+import json
+from functools import cache
+from pathlib import Path
+
+from hami_mock.vendors.catalog import Model
+from hami_mock.vendors.instance_profile import InstanceProfile
+
+
+@cache
+def _by_model() -> dict[str, tuple[InstanceProfile, ...]]:
+    file = Path(__file__).with_name("nvidia_mig.json")
+    found = {}
+    for kind in json.loads(file.read_text(encoding="utf-8")):
+        rows = kind["profiles"].items()
+        profiles = tuple(
+            InstanceProfile(name, **{**row, "starts": tuple(row["starts"])}) for name, row in rows
+        )
+        found.update(dict.fromkeys(kind["models"], profiles))
+    return found
+
+
+def instance_profiles(model: Model) -> tuple[InstanceProfile, ...]:
+    """Return what a card of that model can be cut into; nothing if it can't be cut."""
+    return _by_model().get(model.name, ())
