@@ -95,7 +95,12 @@ def test_an_idle_agent_costs_next_to_nothing(mock: Mock, figures: Figures) -> No
     mock.wait_until_ready()
     checkpoint = mock.machine.device_plugin_dir / "kubelet_internal_checkpoint"
     pid = mock.agent_pid()
-    time.sleep(5)  # the kubelet writes down the lists that it has just got
+    mock.cluster.wait(
+        "the kubelet has written down the lists that it got",
+        lambda: time.time() - checkpoint.stat().st_mtime,
+        lambda age: age > 5,
+        timeout=TIMEOUT_S,
+    )
     seconds = 60.0
     used, seen, writes = _cpu_seconds(pid), checkpoint.stat().st_mtime_ns, 0
     deadline = time.monotonic() + seconds
