@@ -49,9 +49,9 @@ class Row:
 
 def observe(state: NodeState) -> list[Seen]:
     """Return the cards that show something: not those that are lost, or not read yet."""
-    found = []
+    found, readings = [], state.readings
     for card in state.node.cards:
-        reading, health = state.readings.get(card.uuid), state.health(card)
+        reading, health = readings.get(card.uuid), state.health(card)
         if reading is not None and health.health is not Health.LOST:
             found.append(Seen(card, reading, health.is_usable, state.usages(card)))
     return found
