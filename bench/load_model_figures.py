@@ -6,12 +6,10 @@ from statistics import median
 from bench.progress import say
 from bench.report import Figure, Section
 from hami_mock.kubelet.holder import Holder
-from hami_mock.kubelet.pod_resources import PodResources
 from hami_mock.node.pods import Pod
 from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import load
 from hami_mock.sources.configured import configured_node
-from hami_mock.sources.holders import HolderReader
 from hami_mock.sources.load import LoadSource
 
 CARDS, CONTAINERS = 16, 100
@@ -47,7 +45,7 @@ def _source(time_factor: int) -> tuple[NodeState, LoadSource]:
             devices = {"nvidia.com/gpu": [f"{card.uuid}-{slot}"]}
             holders.append(Holder(("default", name, "main"), devices))
     state.holders.name(holders)
-    source = LoadSource(state, HolderReader(state, PodResources("")), lambda: settings)
+    source = LoadSource(state, lambda: settings)
     source.advance(1.0)
     return state, source
 

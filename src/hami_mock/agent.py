@@ -213,7 +213,12 @@ class Agent:
     def load(self) -> "LoadSource":
         from hami_mock.sources.load import LoadSource
 
-        return LoadSource(self.state, self.holders, lambda: self.configuration.settings)
+        configuration = self.configuration
+        return LoadSource(
+            self.state,
+            lambda: configuration.settings,
+            settings_changes=configuration.applied,
+        )
 
     async def set_load(self, targets: Sequence[str], load: str | None) -> list[str]:
         """Set the load of containers, or take it back; return what changed. Raises UsageError."""

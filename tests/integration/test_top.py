@@ -13,7 +13,7 @@ import pytest
 
 from tests.integration.agents import AgentThread, agent_thread, run_cli
 from tests.integration.terminals import ANSI, Terminal, terminal
-from tests.integration.viewers import nobody_asked
+from tests.integration.viewers import nobody_asked, shown_node
 from tests.invented import invent
 
 OPEN, CLOSE = "\x1b[?1049h", "\x1b[?1049l"
@@ -26,10 +26,10 @@ def path(socket_folder: Path) -> str:
 
 @pytest.fixture
 def agent(socket_folder: Path, path: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentThread]:
-    with agent_thread(socket_folder, control_socket=path) as found:
-        monkeypatch.setattr(found.agent.holders, "refresh_if_old", nobody_asked)
-        found.call(invent, found.agent.state)
-        yield found
+    with shown_node(socket_folder, control_socket=path) as shown:
+        monkeypatch.setattr(shown.agent.agent.holders, "refresh_if_old", nobody_asked)
+        shown.agent.call(invent, shown.state)
+        yield shown.agent
 
 
 def press(screen: Terminal, keys: bytes) -> None:

@@ -11,12 +11,10 @@ from typing import NamedTuple
 
 from hami_mock.faults.actions import Action, perform
 from hami_mock.kubelet.holder import Container, Holder
-from hami_mock.kubelet.pod_resources import PodResources
 from hami_mock.node.pods import Pod
 from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import Settings, load
 from hami_mock.sources.configured import configured_node
-from hami_mock.sources.holders import HolderReader
 from hami_mock.sources.load import LoadSource
 from hami_mock.sources.load_plan import ANNOTATION
 from hami_mock.views.exporters.hami_monitor import LastWork
@@ -72,7 +70,7 @@ def lines() -> Iterator[str]:
     clock = _Clock()
     settings = load(_FLAGS)
     state = NodeState(configured_node(settings, None))
-    source = LoadSource(state, HolderReader(state, PodResources("")), _always(settings), clock.now)
+    source = LoadSource(state, _always(settings), clock.now)
     work = LastWork(clock.now)
     pages = DcgmPage(state, settings.driver_version), MonitorPage(state, work)
     for passed in range(0, SECONDS + 1, SCRAPE_SECONDS):

@@ -22,7 +22,7 @@ def status(
     notices: Mapping[str, str] = _NOTHING,
 ) -> dict[str, Any]:
     """Return node, resources and cards; who holds what only if that is known."""
-    holdings = state.holdings()
+    holdings, readings = state.holdings(), state.readings
     return {
         "node": state.node.name,
         "version": __version__,
@@ -31,7 +31,14 @@ def status(
         "notices": dict(notices),
         "holders_known": state.holders.all is not None,
         "resources": [_resource(plugin, state) for plugin in plugins],
-        "cards": [_card(card, state, holdings.get(card.uuid, ())) for card in state.node.cards],
+        "cards": [
+            {
+                **_card(card, state),
+                "reading": _reading(readings.get(card.uuid)),
+                "holders": [_holding(each, card, state) for each in holdings.get(card.uuid, ())],
+            }
+            for card in state.node.cards
+        ],
     }
 
 
@@ -52,7 +59,7 @@ def _resource(plugin: PluginLifecycle, state: NodeState) -> dict[str, Any]:
     }
 
 
-def _card(card: Card, state: NodeState, holdings: Sequence[Holding]) -> dict[str, Any]:
+def _card(card: Card, state: NodeState) -> dict[str, Any]:
     uuid, health = card.uuid, state.health(card)
     return {
         "name": card.name,
@@ -68,8 +75,6 @@ def _card(card: Card, state: NodeState, holdings: Sequence[Holding]) -> dict[str
         "reasons": list(health.reasons),
         "xids": {str(xid): n for (of, xid), n in state.xids.items() if of == uuid},
         "load": asdict(state.load(card)),
-        "reading": _reading(state.readings.get(uuid)),
-        "holders": [_holding(holding, card, state) for holding in holdings],
     }
 
 

@@ -5,6 +5,7 @@ folder that isn't there yet or that was replaced as a whole.
 """
 
 from pathlib import Path
+from stat import S_ISDIR
 from typing import TYPE_CHECKING
 
 import anyio
@@ -67,4 +68,4 @@ def identity(path: Path) -> Identity | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     # Not the change time: it moves when somebody changes the mode.
-    return status.st_dev, status.st_ino, 0 if path.is_dir() else status.st_mtime_ns
+    return status.st_dev, status.st_ino, 0 if S_ISDIR(status.st_mode) else status.st_mtime_ns

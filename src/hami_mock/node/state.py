@@ -72,16 +72,31 @@ class NodeState:
         """Who holds which device; its changes are told apart, since no list depends on them."""
         self.loads: dict[tuple[str, Container], Load] = {}
         """What containers make of the cards they hold, by the card's UUID; idle if not in here."""
-        self.readings: dict[str, Reading] = {}
-        """What each card shows now, by its UUID: one for every card while the load runs."""
+        self._readings: dict[str, Reading] = {}
+        self.before_look: Callable[[], None] | None = None
+        """Brings `readings` up to date, where nobody does so all the time."""
         self.load_changes = Broadcast()
-        """Told after `loads` and `readings` have been made anew: about once a second."""
+        """Told after `loads` and `readings` were made anew: once a second while a card is held."""
         self.pods: dict[tuple[str, str], Pod] = {}
         """By namespace and name; empty where the API server isn't asked."""
         self.pod_changes = Broadcast()
         self._holdings = Holdings()
         self.changes = Broadcast()
         self._index()
+
+    @property
+    def readings(self) -> dict[str, Reading]:
+        """What each card shows now, by its UUID: one for every card while the load runs.
+
+        Take it once for all cards that are shown together: it may be another one the next time.
+        """
+        if self.before_look is not None:
+            self.before_look()
+        return self._readings
+
+    @readings.setter
+    def readings(self, readings: dict[str, Reading]) -> None:
+        self._readings = readings
 
     def begin_faults(self, *faults: Fault) -> None:
         self.faults += faults

@@ -59,7 +59,8 @@ class Configuration:
         self._state = state
         self._source = source
         self._one_at_a_time = anyio.Lock()
-        self._applied = Broadcast()
+        self.applied = Broadcast()
+        """Told after settings were taken over."""
         self._seen = self._content()
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
@@ -83,7 +84,7 @@ class Configuration:
             for folder in folders:
                 await tasks.start(folder.run)
             while self._files == files:
-                await first_of(self._applied.next().wait, *waits)
+                await first_of(self.applied.next().wait, *waits)
                 if has_changed():
                     await self._settle()
                     if has_changed():  # or somebody has just reloaded it
@@ -148,7 +149,7 @@ class Configuration:
         waiting = [c.line for c in changed if c.takes_effect is Takes.AT_START]
         lines = [*at_once, *of_cards, *waiting]
         self.settings, self.error = settings, ()
-        self._applied.send()
+        self.applied.send()
         self._state.ignored_xids = settings.ignored_xids
         logging.getLogger().setLevel(settings.log_level.upper())
         if lines:

@@ -1,7 +1,7 @@
 """Keeps the state's holders current: the one place where the kubelet is asked who holds what.
 
 There is no event for the end of a pod. So the kubelet is asked at the start, after devices were
-given, after pods have changed (where the API server tells), and every few seconds for as long as
+given, after pods have changed (where the API server tells), and again and again, more often while
 somebody holds something; and by whoever must know: `ctl status`, a change of the configuration, the
 release of retired devices.
 """
@@ -19,6 +19,9 @@ _SETTLE_SECONDS = 1.0
 """What the kubelet gets to note its pod's devices, and to ask for those of other resources."""
 _AGAIN_SECONDS = 10.0
 """After so long, a pod may have ended, or has a name, or the kubelet is there again."""
+_RARELY_SECONDS = 30.0
+"""Where nobody holds anything, nothing can end; but a kubelet that has just begun may not know its
+pods yet."""
 _RECENT_SECONDS = 0.5
 _SHARE = 0.05
 """The part of the time that may go into asking: with a quarter of a million devices held, an answer
@@ -56,7 +59,8 @@ class HolderReader:
         while True:
             given, pods = self._holders.given.next(), self._state.pod_changes.next()
             await self.refresh()
-            # Where nobody holds anything, nothing can end.
-            with anyio.move_on_after(math.inf if self._holders.all == () else _AGAIN_SECONDS):
+            with anyio.move_on_after(
+                _RARELY_SECONDS if self._holders.all == () else _AGAIN_SECONDS
+            ):
                 await first_of(given.wait, pods.wait)
             await anyio.sleep(max(_SETTLE_SECONDS, self._took / _SHARE))

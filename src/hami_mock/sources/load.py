@@ -3,13 +3,15 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from math import ceil
+from math import ceil, inf
 from typing import Any
 
 import anyio
 from anyio.abc import TaskStatus
 
 from hami_mock.errors import UsageError
+from hami_mock.kit.broadcast import Broadcast
+from hami_mock.kit.concurrency import first_of
 from hami_mock.kubelet.holder import Container
 from hami_mock.node.cards import Card
 from hami_mock.node.damage import Damage
@@ -22,7 +24,6 @@ from hami_mock.node.pods import Pod
 from hami_mock.node.readings import Reading
 from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import Settings
-from hami_mock.sources.holders import HolderReader
 from hami_mock.sources.load_plan import Chooser, Held, Job, Rule, Wish, listed
 from hami_mock.vendors.physics import traits
 
@@ -32,25 +33,26 @@ _MOST_STEPS = 20
 """With a large time factor, a second is that many steps of the model at most."""
 _PLAN_SECONDS = 5.0
 """How often annotations are looked at, if nothing tells of a change."""
-_ASK_SECONDS = 10.0
-"""How often the kubelet is asked for ended pods, or 100 times what it takes to answer."""
-_ASK_SHARE = 0.01
 _MOST_RULES = 1000
 
 
 class LoadSource:
-    """Writes the state's loads and readings, about once a second."""
+    """Writes the state's loads and readings, about once a second.
+
+    While nobody holds a card it rests: only time passes then, and it is made up for when something
+    changes or when somebody looks.
+    """
 
     def __init__(
         self,
         state: NodeState,
-        holders: HolderReader,
         settings: Callable[[], Settings],
         clock: Callable[[], float] = time.time,
+        settings_changes: Broadcast | None = None,
     ) -> None:
         self._state = state
-        self._holders = holders
         self._settings = settings
+        self._settings_changes = settings_changes or Broadcast()
         self._clock = clock
         self.time = clock()
         """The model's time, in seconds since 1970: that of the clock, or faster."""
@@ -62,26 +64,54 @@ class LoadSource:
         self._damage = Damage(state)
         self._planned = -_PLAN_SECONDS
         self._changes: tuple[anyio.Event, ...] = ()
+        self._resting: list[Card] | None = None
+        """The cards that were shown last, if nobody held one; else None."""
+        self._factor = settings().time_factor
+        self._seen = inf
+        """When time was last made to pass, of the monotonic clock; never while it doesn't run."""
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Let time pass until cancelled. Raises UsageError if the trace can't be used."""
         await self._read_trace()
         self.advance(0.0)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._ask)
+        self._seen = time.monotonic()
+        self._state.before_look = self._look
+        try:
             task_status.started()
-            before = anyio.current_time()
             while True:
-                await anyio.sleep(_SECONDS)
-                now = anyio.current_time()
-                self.advance(now - before)
-                before = now
+                await self._wait()
+                self._catch_up()
+        finally:
+            self._seen, self._state.before_look = inf, None
+
+    async def _wait(self) -> None:
+        """Wait for a second; at rest, for as long as nothing changes."""
+        if self._resting is None:
+            await anyio.sleep(_SECONDS)
+        else:
+            await first_of(*(change.wait for change in self._changes))
+
+    def _look(self) -> None:
+        """Bring readings up to date that would stand still; all who look in a second agree."""
+        if self._resting is not None and time.monotonic() - self._seen >= _SECONDS:
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        now = time.monotonic()
+        passed, self._seen = now - self._seen, now
+        self.advance(passed)
 
     def advance(self, seconds: float) -> None:
         """Let so much real time pass: make loads and readings anew, and tell."""
-        self._plan_if_needed(seconds)
+        was_at_rest = self._resting is not None
+        if self._resting is not None:
+            # Until now; what has changed begins now.
+            self._rest(self._resting, seconds * self._factor)
+            seconds = 0.0
+        is_told = self._plan_if_needed(seconds)
         self._damage.note()
-        passing = seconds * self._settings().time_factor
+        self._factor = self._settings().time_factor
+        passing = seconds * self._factor
         steps = min(_MOST_STEPS, max(1, ceil(passing / _LONGEST_STEP)))
         for number in range(1, steps):
             moment = self.time + passing * number / steps
@@ -89,9 +119,19 @@ class LoadSource:
                 self._step(card, self._work(card, moment), passing / steps)
         self.time += passing
         self._show(passing / steps)
+        self._resting = None if any(self._jobs.values()) else self._present
+        if is_told or not was_at_rest:
+            self._state.load_changes.send()
+
+    def _rest(self, cards: Sequence[Card], passing: float) -> None:
+        """Let time pass on cards that nobody held: their power was constant, so a step is exact."""
+        for card in cards:
+            self._step(card, Work(), passing)
+        self.time += passing
 
     def set_rule(self, word: str, text: str, uuids: frozenset[str] = frozenset()) -> None:
         """Set a load over all else. Raises UsageError if there are too many, or it is wrong."""
+        self._look()
         rules = self._chooser.rules
         shape = read(text, "load")
         if word not in rules and len(rules) >= _MOST_RULES:
@@ -124,6 +164,7 @@ class LoadSource:
 
     def status(self) -> dict[str, Any]:
         """Return what `ctl status -o json` shows."""
+        self._look()
         settings = self._settings()
         return {
             "default": settings.load,
@@ -144,22 +185,18 @@ class LoadSource:
 
             self._chooser.trace = await anyio.to_thread.run_sync(load_traces.read, files)
 
-    async def _ask(self) -> None:
-        """Keep the holders current: nobody tells when a pod ends."""
-        while True:
-            began = anyio.current_time()
-            await self._holders.refresh_if_old()
-            took = anyio.current_time() - began
-            await anyio.sleep(max(_ASK_SECONDS, took / _ASK_SHARE))
-
-    def _plan_if_needed(self, seconds: float) -> None:
+    def _plan_if_needed(self, seconds: float) -> bool:
+        """Choose loads anew if it is time to; return whether something told of a change."""
         self._planned -= seconds
-        is_told = any(change.is_set() for change in self._changes)
-        if self._planned > 0 and not is_told and self._changes:
-            return
+        is_told = not self._changes or any(change.is_set() for change in self._changes)
+        if self._planned > 0 and not is_told:
+            return False
         self._planned = _PLAN_SECONDS
-        self._changes = self._state.holders.changes.next(), self._state.changes.next()
+        state = self._state
+        told_by = state.holders.changes, state.changes, state.pod_changes, self._settings_changes
+        self._changes = tuple(changes.next() for changes in told_by)
         self._plan()
+        return is_told
 
     def _plan(self) -> None:
         state, default = self._state, self._settings().load
@@ -230,4 +267,3 @@ class LoadSource:
             readings[card.uuid] = reading(nature, card.memory, inner, work, condition)
         self._inner = {u: inner for u, inner in self._inner.items() if u in self._state.cards}
         self._state.loads, self._state.readings = loads, readings
-        self._state.load_changes.send()

@@ -9,15 +9,14 @@ import anyio
 import pytest
 
 from hami_mock.faults.actions import Action, perform
+from hami_mock.kit.broadcast import Broadcast
 from hami_mock.kubelet.holder import Container, Holder
-from hami_mock.kubelet.pod_resources import PodResources
 from hami_mock.node.cards import Card
 from hami_mock.node.holders import Load
 from hami_mock.node.pods import Pod
 from hami_mock.node.readings import Reading, Throttle
 from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import Settings, load
-from hami_mock.sources.holders import HolderReader
 from hami_mock.sources.load import LoadSource
 from tests.unit.builders import NODE, laid_out, problems_of
 
@@ -30,29 +29,15 @@ BEGIN = 1_800_000_000.0
 CONTEXT = 420
 
 
-class Kubelet(PodResources):
-    """Says who holds what, and counts how often it was asked."""
-
-    def __init__(self) -> None:
-        super().__init__("")
-        self.holds: list[Holder] = []
-        self.asked = 0
-
-    async def holders(self) -> tuple[Holder, ...] | None:
-        self.asked += 1
-        return tuple(self.holds)
-
-
 class Rig:
     def __init__(self, **flags: object) -> None:
         self.state = NodeState(laid_out(None, **(FLAGS | flags)))
-        self.kubelet = Kubelet()
         self.settings: Settings = load(
             {"node-name": NODE} | {n.replace("_", "-"): str(v) for n, v in flags.items()}
         )
-        self.holder_reader = HolderReader(self.state, self.kubelet)
+        self.settings_changes = Broadcast()
         self.source = LoadSource(
-            self.state, self.holder_reader, lambda: self.settings, lambda: BEGIN
+            self.state, lambda: self.settings, lambda: BEGIN, self.settings_changes
         )
         self.first, self.second = self.state.node.cards[:2]
 
@@ -333,30 +318,6 @@ def test_a_pod_that_began_before_the_agent_is_as_far_as_it_is(rig: Rig) -> None:
     rig.state.pods["default", "train-0"] = replace(pod, uid="2", started=BEGIN)
     rig.source.advance(6.0)
     assert rig.reading().busy < 10
-
-
-def test_the_kubelet_is_asked_for_pods_that_end(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hami_mock.sources import holders
-    from hami_mock.sources import load as module
-
-    for name in ("_SECONDS", "_ASK_SECONDS"):
-        monkeypatch.setattr(module, name, 0.01)
-    monkeypatch.setattr(module, "_ASK_SHARE", 1.0)
-    monkeypatch.setattr(holders, "_RECENT_SECONDS", 0.0)
-    rig.settings = load({"load": "60"})
-    rig.kubelet.holds = [Holder(MAIN, {GPU: [f"{rig.first.uuid}-0"]})]
-
-    async def run() -> None:
-        with anyio.fail_after(20):
-            async with anyio.create_task_group() as tasks:
-                await tasks.start(rig.source.run)
-                await rig.state.load_changes.wait_until(lambda: rig.reading().busy == 60)
-                rig.kubelet.holds = []
-                await rig.state.load_changes.wait_until(lambda: rig.reading().busy == 0)
-                tasks.cancel_scope.cancel()
-
-    anyio.run(run)
-    assert rig.kubelet.asked >= 2
 
 
 @pytest.mark.parametrize(

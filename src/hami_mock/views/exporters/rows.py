@@ -49,9 +49,9 @@ class Row:
 
 def observe(state: NodeState) -> list[Seen]:
     """Return the cards that show something: not those that are lost, or not read yet."""
-    found = []
+    found, readings = [], state.readings
     for card in state.node.cards:
-        reading, health = state.readings.get(card.uuid), state.health(card)
+        reading, health = readings.get(card.uuid), state.health(card)
         if reading is not None and health.health is not Health.LOST:
             found.append(Seen(card, reading, health.is_usable, state.usages(card)))
     return found
@@ -119,5 +119,10 @@ def card_fields(card: Card, node_name: str, driver: str) -> dict[str, str]:
 
 def container_fields(row: Row) -> dict[str, str]:
     namespace, pod, container = row.usage.container if row.usage else ("", "", "")
-    fields = {"namespace": namespace, "pod": pod, "container": container, "pod_uid": row.pod_uid}
-    return {name: cut(text) for name, text in fields.items()} | {"number": str(row.number)}
+    return {
+        "namespace": cut(namespace),
+        "pod": cut(pod),
+        "container": cut(container),
+        "pod_uid": cut(row.pod_uid),
+        "number": str(row.number),
+    }

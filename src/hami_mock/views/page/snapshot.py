@@ -14,7 +14,7 @@ from hami_mock import __version__
 from hami_mock.faults.stage import Stage
 from hami_mock.kit.text import cut
 from hami_mock.node.cards import Card
-from hami_mock.node.readings import Usage
+from hami_mock.node.readings import Reading, Usage
 from hami_mock.node.state import NodeState
 from hami_mock.sources.configuration import Configuration
 from hami_mock.views.deviceplugin.lifecycle import Phase, PluginLifecycle
@@ -46,7 +46,7 @@ def snapshot(shown: Shown) -> dict[str, Any]:
     state, plugins, failures = shown.state, shown.plugins, shown.failures()
     configuration = shown.configuration
     watched = all(plugin.phase is Phase.WATCHED for plugin in plugins)
-    scenario = shown.stage.status
+    scenario, readings = shown.stage.status, state.readings
     return {
         "node": cut(state.node.name),
         "version": __version__,
@@ -57,16 +57,17 @@ def snapshot(shown: Shown) -> dict[str, Any]:
             *map(cut, (*configuration.error, *configuration.missing)),
         ],
         "holders_known": state.holders.all is not None,
-        "cards": {cut(card.name): _card(card, state) for card in state.node.cards},
+        "cards": {
+            cut(card.name): _card(card, state, readings.get(card.uuid)) for card in state.node.cards
+        },
         "resources": {cut(each.resource.name): _resource(each, state) for each in plugins},
         "scenario": scenario and {**scenario, "name": cut(scenario["name"])},
         "events": _events(state),
     }
 
 
-def _card(card: Card, state: NodeState) -> dict[str, Any]:
-    health, reading = state.health(card), state.readings.get(card.uuid)
-    load = state.load(card)
+def _card(card: Card, state: NodeState, reading: Reading | None) -> dict[str, Any]:
+    health, load = state.health(card), state.load(card)
     return {
         "uuid": cut(card.uuid),
         "model": cut(card.model.name),

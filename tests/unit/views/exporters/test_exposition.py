@@ -1,16 +1,20 @@
 """The text format: what the official parser reads is what was meant, whatever the text."""
 
 import gc
-import tracemalloc
+import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
+from random import Random
 
 import pytest
 
 from hami_mock.vendors.exporter import Exporter, Metric, Per
-from hami_mock.views.exporters.exposition import Exposition, Rows
+from hami_mock.views.exporters.dcgm_extras import Window
+from hami_mock.views.exporters.exposition import Exposition
 from hami_mock.views.exporters.hami_monitor import LastWork
 from hami_mock.views.exporters.pages import DcgmPage, MonitorPage
+from hami_mock.views.exporters.row_texts import Pieces, RowTexts
 from hami_mock.views.exporters.rows import Row, card_rows, observe
 from hami_mock.views.exporters.values import VALUES
 from tests.unit.builders import NODE, cards
@@ -87,34 +91,59 @@ def test_without_rows_there_is_no_head() -> None:
     assert page(Metric("a", "one", "Nothing.")).render({Per.CARD: []}).decode() == ""
 
 
-def test_labels_are_made_once_and_anew_when_holders_change(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = []
-    original = Exposition._make_pieces
+def test_labels_are_written_once_for_each_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = []
+    original = RowTexts._write
 
-    def counted(own: Exposition, rows: Rows) -> list[str]:
-        made.append(rows)
-        return original(own, rows)
+    def counted(own: RowTexts, per: Per, row: Row, fields: Mapping[str, str]) -> Pieces:
+        written.append(row.usage.container[1] if row.usage else "")
+        return original(own, per, row, fields)
 
-    monkeypatch.setattr(Exposition, "_make_pieces", counted)
+    monkeypatch.setattr(RowTexts, "_write", counted)
     state = shown(2)
     first, second = state.node.cards
-    dcgm = DcgmPage(state, "1.2")
+    dcgm = DcgmPage(state, "1.2", shares=True)
     for power in (1.0, 2.0, 3.0):
         state.readings[first.uuid] = reading(first, power=power)
         assert f" {power:f}\n" in dcgm.render().decode()
-    assert len(made) == 1
-    state.hold(second, ("ns", "p", "c"))
-    assert 'pod="p"' in dcgm.render().decode()
-    assert len(made) == 2
+    assert written == ["", ""]
+    for pod in "pq":
+        state.hold(second, ("ns", pod, "c"))
+        assert f'pod="{pod}"' in dcgm.render().decode()
+    assert written == ["", "", "p", "q"], "what is there already is kept"
     state.held.clear()
     assert "pod=" not in dcgm.render().decode()
+    assert written == ["", "", "p", "q", ""], "what was gone is written anew"
     # The same UUID, another card: the configuration has changed.
     model = replace(first.model, product="Another")
     state.node = replace(state.node, cards=(replace(first, model=model), second))
     assert 'modelName="Another"' in dcgm.render().decode()
 
 
-def test_nothing_grows_over_thousands_of_scrapes() -> None:
+def test_what_is_kept_is_what_would_be_written_anew() -> None:
+    """Containers come and go on cards; an exposition that knows nothing shows the same."""
+    state, work, random = shown(3), LastWork(lambda: 0.0), Random(5)
+    pages = _pages(state, work)
+    for number in range(60):
+        card = random.choice(state.node.cards)
+        if state.held[card.uuid] and random.random() < 0.5:
+            state.held[card.uuid].pop(random.randrange(len(state.held[card.uuid])))
+        else:
+            state.hold(card, ("ns", f"pod-{number % 7}", "main"), busy=number % 2)
+        work.note(state.loads)
+        for page, new in zip(pages, _pages(state, work), strict=True):
+            assert page.render() == new.render()
+
+
+def _pages(state: ShownState, work: LastWork) -> tuple[DcgmPage | MonitorPage, ...]:
+    return (
+        DcgmPage(state, "1.2"),
+        DcgmPage(state, "1.2", shares=True, window=Window(state)),
+        MonitorPage(state, work, has_legacy=True),
+    )
+
+
+def test_nothing_grows_over_ten_thousand_scrapes() -> None:
     state = shown(1)
     work = LastWork()
     pages = DcgmPage(state, "1.2", shares=True), MonitorPage(state, work, has_legacy=True)
@@ -131,19 +160,14 @@ def test_nothing_grows_over_thousands_of_scrapes() -> None:
             for each in pages:
                 each.render()
 
+    def blocks() -> int:
+        gc.collect()
+        return sys.getallocatedblocks()
+
     scrape(200)
-    gc.collect()
-    tracemalloc.start()
-    try:
-        scrape(200)
-        gc.collect()
-        before, _ = tracemalloc.get_traced_memory()
-        scrape(2800)
-        gc.collect()
-        after, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert after - before < 10_000
+    before = blocks()
+    scrape(10_000)
+    assert blocks() - before < 100
 
 
 def test_every_value_can_be_read_of_a_row() -> None:
