@@ -69,8 +69,9 @@ e2e-on-%: $(READY)
 e2e-prepare: $(READY) ## compile now what e2e-all needs, once; takes minutes
 	@$(BIN)/python -m tests.e2e.harness prepare --kubernetes all
 
-browser: $(READY) ## see the page in Chromium, if there is one (PICTURES=DIR keeps its pictures)
+browser: $(READY) ## see the page in Chromium (PICTURES=DIR keeps its pictures)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/browser.txt
+	@$(BIN)/python -m tests.browser.program
 	@HAMI_MOCK_PICTURES=$(PICTURES) $(BIN)/python -m pytest tests/browser
 
 lint: $(READY) ## check style, types, who imports whom, and generated code

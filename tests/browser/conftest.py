@@ -1,33 +1,30 @@
-"""The page in Debian's Chromium, driven by Playwright. Without these it is skipped."""
+"""The page in Chromium, driven by Playwright."""
 
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.browser.program import chromium
 from tests.integration.viewers import ShownNode, nobody_asked, shown_node
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome")
-
 
 @pytest.fixture(scope="session")
 def browser() -> "Iterator[Browser]":
-    api = pytest.importorskip(
-        "playwright.sync_api", reason="Playwright isn't installed: requirements/browser.txt has it"
-    )
-    program = next(filter(None, map(shutil.which, _NAMES)), None)
-    if program is None:
-        pytest.skip("there is no Chromium: apt-get install chromium")
-    # As root, as in most containers, its sandbox refuses to start.
-    flags = ["--no-sandbox"] if os.geteuid() == 0 else []
-    with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=flags)
+    # Loaded here: what only reads these files needs no Playwright.
+    from playwright.sync_api import sync_playwright
+
+    program = chromium()
+    environment: dict[str, str | float | bool] = {**os.environ, **program.environment}
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=program.path, args=program.flags, env=environment
+        )
         yield browser
         browser.close()
 

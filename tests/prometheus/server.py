@@ -9,9 +9,10 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +41,32 @@ class Prometheus:
         found: list[Any] = self._get("query_range", {"query": expression, **when})["result"]
         return found
 
-    def targets(self) -> dict[str, str]:
-        """Return how each job's target is: up, down or unknown."""
+    def data(self, expression: str) -> list[tuple[dict[str, str], float]]:
+        """Return the labels and values that an expression comes to, as soon as there are any."""
+        rows = self.wait(expression, lambda: self.ask(expression))
+        return [(row["metric"], float(row["value"][1])) for row in rows]
+
+    def firing(self) -> set[str]:
+        """Return the alerts that fire now."""
+        return _alerts(self.ask('ALERTS{alertstate="firing"}'))
+
+    def fired(self) -> set[str]:
+        """Return the alerts that fire, or have fired: some do so for a few seconds only."""
+        return _alerts(self.ask('last_over_time(ALERTS{alertstate="firing"}[5m])'))
+
+    def wait_until_scraped(self, jobs: Iterable[str]) -> None:
+        """Wait until each job is up, and all rules were evaluated since."""
+        self.wait("all targets are scraped", lambda: self._health() == dict.fromkeys(jobs, "up"))
+        now = datetime.now(UTC)
+        self.wait("the rules are evaluated", lambda: all(moment > now for moment in self._looks()))
+
+    def _health(self) -> dict[str, str]:
         found = self._get("targets", {})["activeTargets"]
         return {each["labels"]["job"]: each["health"] for each in found}
+
+    def _looks(self) -> list[datetime]:
+        groups = self._get("rules", {})["groups"]
+        return [datetime.fromisoformat(group["lastEvaluation"]) for group in groups]
 
     def wait(self, what: str, is_so: Callable[[], Any]) -> Any:
         """Return what comes of a question as soon as it is something."""
@@ -65,6 +88,10 @@ class Prometheus:
         url = f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
         with urllib.request.urlopen(url, timeout=10) as response:
             return json.load(response)["data"]
+
+
+def _alerts(rows: Iterable[Any]) -> set[str]:
+    return {row["metric"]["alertname"] for row in rows}
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from hami_mock import __version__
 from hami_mock.kit.text import cut
+from hami_mock.node.event_kinds import Kind
 from hami_mock.node.fault_kinds import fault_kinds
 from hami_mock.node.state import NodeState
 from hami_mock.sources.configuration import Configuration
@@ -91,7 +92,8 @@ class NodeCollector:
             "part_failures": [((part,), count) for part, count in counts.items()],
             "card_healthy": [(labels, health.is_usable) for labels, health in cards],
             "card_degraded": [(labels, health.is_degraded) for labels, health in cards],
-            "events": [((kind,), count) for kind, count in state.events.counts.items()],
+            # Zeros too: what first shows as 1 has not increased in the eyes of Prometheus.
+            "events": [((kind,), state.events.counts[kind]) for kind in Kind],
             "xids": self._xids(),
             "faults": [((k.name,), sum(f.kind is k for f in state.faults)) for k in fault_kinds()],
             **{

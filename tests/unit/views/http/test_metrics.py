@@ -210,6 +210,7 @@ def test_cards_faults_events_and_xids_are_metrics(socket_folder: Path) -> None:
     assert of(found, "hami_mock_faults", effect="down") == 0
     assert of(found, "hami_mock_events_total", kind="Xid") == 3
     assert of(found, "hami_mock_events_total", kind="CardLost") == 1
+    assert of(found, "hami_mock_events_total", kind="ScenarioStarted") == 0
     lost = of(found, "hami_mock_devices", resource="cambricon.com/vmlu", health="lost")
     assert lost == 10
 
