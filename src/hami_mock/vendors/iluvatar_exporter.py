@@ -1,4 +1,4 @@
-"""Iluvatar's ix-exporter."""
+"""Iluvatar's ix-exporter 4.4."""
 
 from hami_mock.vendors.exporter import Exporter, Metric
 
@@ -8,6 +8,7 @@ EXPORTER = Exporter(
     card_labels=(
         ("driver", "{driver}"),
         ("gpu", "{index}"),
+        ("ixml", "{driver}"),
         ("name", "{product}"),
         ("node_name", "{node}"),
         ("serial", "{serial}"),

@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Mapping
 
+from hami_mock.vendors.iluvatar_exporter import EXPORTER
 from hami_mock.vendors.label_text import label_value
 from hami_mock.vendors.labelling import CardsHere, LabelSet
 
 _MACHINE = "hami-mock"
-_DRIVER = "4.2.0"
 _CUDA = "10.2"
 
 
@@ -17,7 +17,7 @@ def labels(wanted: LabelSet, here: CardsHere) -> Mapping[str, str]:
     counts = Counter(card.model.name for card in here.cards)
     name = min(counts, key=lambda each: (-counts[each], each))
     memory = next(card.memory for card in here.cards if card.model.name == name)
-    major, minor, revision = _DRIVER.split(".")
+    major, minor, revision = EXPORTER.driver.split(".")
     cuda_major, cuda_minor = _CUDA.split(".")
     told = {
         "gpu.present": "true",
@@ -25,7 +25,7 @@ def labels(wanted: LabelSet, here: CardsHere) -> Mapping[str, str]:
         "gpu.product": label_value(name),
         "gpu.memory": memory,
         "gpu.machine": _MACHINE,
-        "ix.driver-version.full": _DRIVER,
+        "ix.driver-version.full": EXPORTER.driver,
         "ix.driver-version.major": major,
         "ix.driver-version.minor": minor,
         "ix.driver-version.revision": revision,

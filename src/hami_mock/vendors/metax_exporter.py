@@ -17,6 +17,7 @@ EXPORTER = Exporter(
         ("deviceId", "{index}"),
         ("uuid", "{uuid}"),
         ("Hostname", "{node}"),
+        ("bios_version", "1.16.0.0"),
         ("driver_version", "{driver}"),
         ("modelName", "{product}"),
     ),

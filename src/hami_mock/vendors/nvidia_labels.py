@@ -34,7 +34,6 @@ _DEPLOYED = (
     "dcgm-exporter",
     "node-status-exporter",
     "operator-validator",
-    "client",
 )
 
 
@@ -124,6 +123,12 @@ def _is_mig_capable(model: Model) -> bool:
     return model.compute in _MIG_CAPABLE or bool(nvidia_mig.profiles(model))
 
 
+def _operands(here: CardsHere, _chosen: _Standing) -> dict[str, str]:
+    can_be_cut = any(_is_mig_capable(card.model) for card in here.cards)
+    operands = (*_DEPLOYED, "mig-manager") if can_be_cut else _DEPLOYED
+    return {f"nvidia.com/gpu.deploy.{operand}": "true" for operand in operands}
+
+
 def _fake_gpu_operator(here: CardsHere, chosen: _Standing) -> dict[str, str]:
     card, count = chosen
     return {
@@ -139,8 +144,6 @@ def _fake_gpu_operator(here: CardsHere, chosen: _Standing) -> dict[str, str]:
 _SETS: Mapping[LabelSet, Callable[[CardsHere, _Standing], Mapping[str, str]]] = {
     LabelSet.GFD: _gfd,
     LabelSet.OPERATOR: lambda *_: {"nvidia.com/gpu.present": "true"},
-    LabelSet.OPERATOR_DEPLOY: lambda *_: {
-        f"nvidia.com/gpu.deploy.{operand}": "true" for operand in _DEPLOYED
-    },
+    LabelSet.OPERATOR_DEPLOY: _operands,
     LabelSet.FAKE_GPU_OPERATOR: _fake_gpu_operator,
 }

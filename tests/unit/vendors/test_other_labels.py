@@ -86,7 +86,9 @@ def test_iluvatar_has_those_of_its_own_discovery() -> None:
         "iluvatar.com/gpu.machine": "hami-mock",
         "iluvatar.com/ix.timestamp": "1731665058",
     }
-    assert found["iluvatar.com/ix.driver-version.full"] == "4.2.0"
+    versions = [f"iluvatar.com/ix.driver-version.{part}" for part in ("major", "minor", "revision")]
+    full = ".".join(found[version] for version in versions)
+    assert found["iluvatar.com/ix.driver-version.full"] == full == "4.4.0"
 
 
 def test_aws_calls_its_own_accelerators_by_name() -> None:

@@ -8,10 +8,12 @@ from hami_mock.faults.actions import Action, perform
 from hami_mock.node.pods import Pod
 from hami_mock.vendors import VENDORS, Vendor
 from hami_mock.vendors.exporter import Metric
+from hami_mock.vendors.labelling import CardsHere, LabelSet
 from hami_mock.views.exporters.pages import VendorPages
 from hami_mock.views.exporters.values import VALUES
 from tests.makers import AMD, ASCEND, CAMBRICON, HYGON, ILUVATAR, METAX, METAX_GPU
 from tests.unit.builders import NODE, cards
+from tests.unit.vendors.labelled import cards_of
 from tests.unit.views.exporters.rig import Samples, ShownState, named, samples, shown
 
 TRAINER = ("team", "trainer", "main")
@@ -77,6 +79,55 @@ def test_a_makers_metrics_have_its_names_labels_and_units(
     assert uuid in own.values()
     assert labels.items() <= own.items()
     assert shown_value == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    ("vendor", "name", "labels"),
+    [
+        (CAMBRICON, "mlu_utilization", "driver mcu mlu model node sn uuid"),
+        (
+            ASCEND,
+            "npu_chip_info_power",
+            "id model_name vdie_id pcie_bus_info node namespace pod_name container_name",
+        ),
+        (
+            HYGON,
+            "dcu_temp",
+            "device_id minor_number name node pcieBus_number"
+            " dcu_pod_namespace dcu_pod_name container",
+        ),
+        (
+            METAX,
+            "mx_chip_hotspot_temp",
+            "deviceId uuid Hostname bios_version driver_version modelName"
+            " exported_namespace exported_pod exported_container",
+        ),
+        (
+            ILUVATAR,
+            "ix_power_usage",
+            "driver gpu ixml name node_name serial uuid namespace pod container",
+        ),
+        (
+            AMD,
+            "gpu_package_power",
+            "card_model card_series card_vendor deployment_mode driver_version"
+            " gpu_compute_partition_type gpu_id gpu_memory_partition_type gpu_partition_id gpu_uuid"
+            " hostname serial_number container namespace pod",
+        ),
+    ],
+)
+def test_a_row_has_all_labels_of_its_exporter(vendor: Vendor, name: str, labels: str) -> None:
+    _, _, found = held(vendor)
+    ((own, _),) = named(found, name)
+    assert own.keys() == set(labels.split())
+
+
+def test_iluvatars_labels_and_metrics_tell_one_driver() -> None:
+    _, _, found = held(ILUVATAR)
+    ((own, _),) = named(found, "ix_gpu_utilization")
+    here = CardsHere(cards_of("iluvatar", "BI-V150"))
+    told = ILUVATAR.labels.of(LabelSet.VENDORS, here)["iluvatar.com/ix.driver-version.full"]
+    assert own["driver"] == own["ixml"] == told
 
 
 def test_a_container_of_cambricons_is_joined_to_its_card_by_uuid() -> None:
