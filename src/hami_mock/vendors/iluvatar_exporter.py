@@ -5,6 +5,7 @@ from hami_mock.vendors.exporter import Exporter, Metric
 EXPORTER = Exporter(
     port=32021,
     driver="4.4.0",
+    has_empty_labels=True,
     card_labels=(
         ("driver", "{driver}"),
         ("gpu", "{index}"),

@@ -1,6 +1,7 @@
-"""dcgm-exporter 4.5.3-4.8.2: its default set, in its order. It writes doubles as %f.
+"""dcgm-exporter 4.5.3-4.8.2: its default set. It writes doubles as %f.
 
-It calls NVLINK_BANDWIDTH_TOTAL a counter, though the value is a speed. So do we.
+The metrics are in the order in which it writes them: that of DCGM's field numbers. It calls
+NVLINK_BANDWIDTH_TOTAL a counter, though the value is a speed; so do we.
 """
 
 from hami_mock.vendors.exporter import Exporter, Metric
@@ -53,15 +54,6 @@ EXPORTER = Exporter(
         Metric(f"{_DEV}FB_USED", "memory_used", "Used framebuffer memory (in MiB)."),
         Metric(f"{_DEV}FB_RESERVED", "memory_reserved", "Reserved framebuffer memory (in MiB)."),
         Metric(
-            f"{_DEV}NVLINK_BANDWIDTH_TOTAL",
-            "nvlink_speed",
-            "NVLink traffic of all lanes (in MB/s).",
-            "counter",
-            # DCGM divides the KiB of a second by 1000.
-            scale=1 / 1024 / 1000,
-        ),
-        Metric(f"{_DEV}VGPU_LICENSE_STATUS", "zero", "Status of the vGPU license."),
-        Metric(
             f"{_DEV}UNCORRECTABLE_REMAPPED_ROWS",
             "remapped_uncorrectable",
             "Rows remapped for uncorrectable errors.",
@@ -74,6 +66,15 @@ EXPORTER = Exporter(
             "counter",
         ),
         Metric(f"{_DEV}ROW_REMAP_FAILURE", "remap_failed", "1 if a row could not be remapped."),
+        Metric(
+            f"{_DEV}NVLINK_BANDWIDTH_TOTAL",
+            "nvlink_speed",
+            "NVLink traffic of all lanes (in MB/s).",
+            "counter",
+            # DCGM divides the KiB of a second by 1000.
+            scale=1 / 1024 / 1000,
+        ),
+        Metric(f"{_DEV}VGPU_LICENSE_STATUS", "zero", "Status of the vGPU license."),
         Metric(
             f"{_PROF}GR_ENGINE_ACTIVE",
             "busy_exactly",

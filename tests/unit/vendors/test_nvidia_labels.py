@@ -22,6 +22,11 @@ GFD_NAMES = {
     "mig.capable", "mps.capable", "vgpu.present", "gfd.timestamp",
 }  # fmt: skip
 
+OPERANDS = """
+driver gpu-feature-discovery container-toolkit device-plugin dcgm dcgm-exporter node-status-exporter
+operator-validator
+"""
+
 
 def made(label_set: LabelSet, *models: str, **how: Any) -> dict[str, str]:
     return NVIDIA.labels.of(
@@ -188,17 +193,7 @@ def test_a_card_that_can_not_be_cut_is_shared_whatever_the_mode() -> None:
 
 def test_the_other_sets_have_what_their_owners_write() -> None:
     assert made(LabelSet.OPERATOR, "T4") == {"nvidia.com/gpu.present": "true"}
-    operands = [
-        "driver",
-        "gpu-feature-discovery",
-        "container-toolkit",
-        "device-plugin",
-        "dcgm",
-        "dcgm-exporter",
-        "node-status-exporter",
-        "operator-validator",
-    ]
-    deployed = {f"nvidia.com/gpu.deploy.{operand}": "true" for operand in operands}
+    deployed = {f"nvidia.com/gpu.deploy.{operand}": "true" for operand in OPERANDS.split()}
     assert made(LabelSet.OPERATOR_DEPLOY, "T4") == deployed
     cut = {"nvidia.com/gpu.deploy.mig-manager": "true"}
     assert made(LabelSet.OPERATOR_DEPLOY, "T4", "A30") == {**deployed, **cut}

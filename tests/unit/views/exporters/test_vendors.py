@@ -93,8 +93,8 @@ def test_a_makers_metrics_have_its_names_labels_and_units(
         (
             HYGON,
             "dcu_temp",
-            "device_id minor_number name node pcieBus_number dcu_pod_namespace dcu_pod_name "
-            "container",
+            "device_id minor_number name node pcieBus_number"
+            " dcu_pod_namespace dcu_pod_name container",
         ),
         (
             METAX,
@@ -120,6 +120,22 @@ def test_a_row_has_all_labels_of_its_exporter(vendor: Vendor, name: str, labels:
     _, _, found = held(vendor)
     ((own, _),) = named(found, name)
     assert own.keys() == set(labels.split())
+
+
+@pytest.mark.parametrize(
+    ("vendor", "name", "labels"),
+    [
+        (ASCEND, "npu_chip_info_power", "namespace pod_name container_name"),
+        (HYGON, "dcu_temp", "dcu_pod_namespace dcu_pod_name container"),
+        (METAX, "mx_gpu_usage", "exported_namespace exported_pod exported_container"),
+        (ILUVATAR, "ix_gpu_utilization", "namespace pod container"),
+        (AMD, "gpu_gfx_activity", "namespace pod container"),
+    ],
+)
+def test_a_card_that_nobody_holds_has_empty_labels(vendor: Vendor, name: str, labels: str) -> None:
+    found = samples(VendorPages(shown(1, vendor)).render().decode())
+    ((own, _),) = named(found, name)
+    assert [own[label] for label in labels.split()] == ["", "", ""]
 
 
 def test_iluvatars_labels_and_metrics_tell_one_driver() -> None:
