@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +17,11 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.server_sent_events import messages
+
 from .harness import WORKLOAD, Cluster, ClusterApi
+from .harness.api import KUBECTL_TIMEOUT_S
+from .harness.errors import CommandFailed
 from .harness.quantities import whole_number
 
 ROOT = Path(__file__).parent.parent.parent
@@ -189,9 +195,29 @@ class Mock:
 
     def agent_says(self, path: str, port: int = 9396) -> str:
         """GET from the agent, by way of the API server. Raises CommandFailed if it isn't 200."""
+        return self.cluster.kubectl("get", self._raw(path, port))
+
+    def page_shows(self) -> Any:
+        """What somebody who opens the page now sees. Raises CommandFailed if it can't be had."""
+        # The stream goes on for as long as somebody reads, so kubectl wouldn't end by itself.
+        command = self.cluster.kubectl_argv("get", self._raw("/events", 9396))
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            too_late = threading.Timer(KUBECTL_TIMEOUT_S, process.kill)
+            too_late.start()
+            try:
+                for name, data in messages(process.stdout):
+                    if name == "snapshot":
+                        return data
+                raise CommandFailed(command, process.wait(), process.stderr.read().decode())
+            finally:
+                too_late.cancel()
+                process.kill()
+
+    def _raw(self, path: str, port: int) -> str:
         name = self.agent_pod()["metadata"]["name"]
-        raw = f"/api/v1/namespaces/{NAMESPACE}/pods/{name}:{port}/proxy{path}"
-        return self.cluster.kubectl("get", f"--raw={raw}")
+        return f"--raw=/api/v1/namespaces/{NAMESPACE}/pods/{name}:{port}/proxy{path}"
 
     def agent_pods(self) -> list[Any]:
         """All pods of the agent's on the node."""

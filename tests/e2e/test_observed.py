@@ -69,6 +69,7 @@ class Views:
     dcgm: dict[str, float]
     monitor: dict[str, float]
     status: dict[str, float]
+    page: dict[str, float]
     containers: dict[str, float]
     """The sum of what the containers on a card do."""
     seconds: float
@@ -77,18 +78,20 @@ class Views:
     @property
     def agree(self) -> bool:
         busy = {uuid: value for uuid, value in self.dcgm.items() if value}
-        return self.dcgm == self.monitor == self.status and busy == self.containers
+        cards_agree = self.dcgm == self.monitor == self.status == self.page
+        return cards_agree and busy == self.containers
 
 
 def look_everywhere(mock: Mock) -> Views:
     """Ask all of them at once."""
     began = time.monotonic()
-    with ThreadPoolExecutor(3) as pool:
+    with ThreadPoolExecutor(4) as pool:
         dcgm_answer = pool.submit(rows, mock, DCGM)
         monitor_answer = pool.submit(rows, mock, MONITOR)
         status_answer = pool.submit(mock.ctl, "status", "-o", "json")
+        page_answer = pool.submit(mock.page_shows)
         dcgm, monitor = dcgm_answer.result(), monitor_answer.result()
-        status = json.loads(status_answer.result())
+        status, page = json.loads(status_answer.result()), page_answer.result()
     seconds = time.monotonic() - began
     containers: dict[str, float] = {}
     for row in monitor.get("hami_container_device_utilization_ratio", ()):
@@ -104,6 +107,11 @@ def look_everywhere(mock: Mock) -> Views:
             card["uuid"]: card["reading"]["busy"]
             for card in status["cards"]
             if card["name"].startswith("nvidia/")
+        },
+        {
+            card["uuid"]: card["busy"]
+            for name, card in page["cards"].items()
+            if name.startswith("nvidia/")
         },
         {uuid: value for uuid, value in containers.items() if value},
         seconds,
@@ -159,7 +167,7 @@ def test_each_container_shows_its_own_load_until_its_pod_is_gone(
     views = look_everywhere(node)
     assert views.agree, views
     assert sum(views.dcgm.values()) == 55
-    figures.add(node.cluster.version, "DCGM, HAMi's monitor and ctl status read", views.seconds)
+    figures.add(node.cluster.version, "all views of the load read", views.seconds)
     (chip,) = (row for row in rows(node, VENDORS)["mlu_utilization"] if row.value)
     assert chip.value == 60
     node.ctl("load", "default/observed/first", "25")
@@ -177,6 +185,7 @@ def test_each_container_shows_its_own_load_until_its_pod_is_gone(
     figures.add(node.cluster.version, "pod deleted to its series gone", time.monotonic() - began)
     for port in (DCGM, MONITOR, VENDORS):
         assert "observed" not in node.agent_says("/metrics", port)
+    assert not any(card["containers"] for card in node.page_shows()["cards"].values())
     idle = look_everywhere(node)
     assert idle.agree
     assert set(idle.dcgm.values()) == {0}

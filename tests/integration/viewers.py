@@ -1,6 +1,5 @@
 """A node with a page, and viewers of its events, over real sockets."""
 
-import json
 import socket
 import threading
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from anyio.abc import TaskStatus
 from hami_mock.node.event_kinds import Kind
 from hami_mock.sources.load import LoadSource
 from tests.integration.agents import AgentThread, agent_thread
+from tests.server_sent_events import messages
 
 ASK = b"GET /events HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -38,13 +38,7 @@ class Viewer:
 
     def messages(self) -> Iterator[tuple[str, Any]]:
         """The events by name, until the server ends."""
-        name = ""
-        for line in self._file:
-            key, _, value = line.decode().rstrip("\n").partition(": ")
-            if key == "event":
-                name = value
-            elif key == "data":
-                yield name, json.loads(value)
+        return messages(self._file)
 
     def next(self) -> tuple[str, Any]:
         return next(self.messages())

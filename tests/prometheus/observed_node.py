@@ -99,7 +99,7 @@ def observed_node(start: Start, messages: ModuleType) -> Iterator[ObservedNode]:
             start(folder, {**_FLAGS, **sockets}) as agent,
         ):
             node = ObservedNode(agent, control, kubelet, pods)
-            kubelet.wait_for_lists({GPU, GPU_MEMORY, MLU})
+            kubelet.wait_for_lists({resource["name"] for resource in node.status()["resources"]})
             node.admit(TRAINER, GPU, card=0, memory=2048)
             node.admit(SIDE, GPU, card=0, memory=512)
             node.admit(WHOLE, GPU, card=1, memory=3000)

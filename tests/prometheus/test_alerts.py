@@ -30,6 +30,7 @@ MENDS = ("recover all", "return all", "up all", "load team/trainer/side 15:memor
 LASTING = {"GpuXid", "GpuRowsNotRemapped"}
 """A card remembers its last Xid, and a row that couldn't be replaced."""
 SILENT = {"AgentDown"}
+"""Also for a moment whenever a busy machine takes a second for a scrape."""
 
 SAMPLED = {
     "load team/single 100": {"GpuAtPowerLimit"},
@@ -51,11 +52,11 @@ def test_the_rules_are_well_formed(program: Path) -> None:
 def test_alerts_fire_when_ctl_strikes_and_stop_when_all_is_mended(
     server: Prometheus, node: ObservedNode
 ) -> None:
-    assert server.fired() == set()
+    assert server.fired() - SILENT == set()
     for words in STRIKES:
         node.ctl(*words.split())
     wanted = set().union(*STRIKES.values())
-    server.wait("all alerts fire", lambda: server.fired() == wanted)
+    server.wait("all alerts fire", lambda: server.fired() - SILENT == wanted)
     for words in MENDS:
         node.ctl(*words.split())
     server.wait("they stop", lambda: server.firing() == LASTING)
@@ -93,7 +94,7 @@ def test_alerts_on_what_is_sampled_and_on_a_part_that_fails(
         running(program, tmp_path, targets) as server,
     ):
         server.wait_until_scraped(targets)
-        assert server.fired() == PART_FAILS
+        assert server.fired() - SILENT == PART_FAILS
         for words in SAMPLED:
             node.ctl(*words.split())
         wanted = set().union(*SAMPLED.values())
