@@ -22,6 +22,11 @@ _UNITS_BY_WORDS = (
     (r"emory .*(container|card)|^Memory of", "bytes"),
 )
 """Units of metrics whose help doesn't have them in brackets."""
+_ROWS = {
+    Per.CONTAINER: " A row for each container.",
+    Per.SLICE: " A row for each container.",
+    Per.INSTANCE: " A row for each instance.",
+}
 _MEMORY_PARTS = "assumed parts of the container's memory"
 _SOURCES = {
     "zero": "always 0",
@@ -80,7 +85,8 @@ def with_tables(page: str) -> str:
 
 def _dcgm() -> str:
     (exporter,) = (each for _, each in _exporters() if each.option != VENDOR_OPTION)
-    return _table(exporter.metrics) + _labels(exporter)
+    of_cards = [metric for metric in exporter.metrics if metric.per is Per.CARD]
+    return _table(of_cards) + _labels(exporter)
 
 
 def _extras() -> str:
@@ -120,9 +126,16 @@ def _exporters() -> Iterator[tuple[str, Exporter]]:
 
 def _labels(exporter: Exporter) -> str:
     cards = ", ".join(f"`{name}`" for name, _ in exporter.card_labels)
+    known = {name for name, _ in exporter.card_labels}
+    parts = ", ".join(f"`{name}`" for name, _ in exporter.instance_labels if name not in known)
     holders = ", ".join(f"`{name}`" for name, _ in exporter.container_labels)
-    return f"\nLabels of all rows: {cards}." + (
-        f" Of a card that one container alone holds: {holders}.\n" if holders else "\n"
+    return "".join(
+        (
+            f"\nLabels of all rows: {cards}.",
+            f" Of an instance: {parts}." if parts else "",
+            f" Of a card that one container alone holds: {holders}." if holders else "",
+            "\n",
+        )
     )
 
 
@@ -138,8 +151,7 @@ def _joined(rows: Iterable[str]) -> str:
 
 def _metric_row(metric: Metric) -> str:
     unit, text = _unit_and_text(metric.help)
-    if metric.per is not Per.CARD:
-        text += " A row for each container."
+    text += _ROWS.get(metric.per, "")
     if metric.live:
         text += f" Also as {', '.join(f'`{name}`' for name, *_ in metric.live)}."
     return _row(metric.name, metric.kind, unit, text, _SOURCES[metric.reads])

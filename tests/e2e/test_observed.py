@@ -13,6 +13,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from hami_mock.hami.assignment import AssignedDevice
+from hami_mock.hami.kinds import MIG_ALLOCATIONS
 from tests.defaults import DEFAULT_COUNTS
 from tests.makers import BY_WORD
 from tests.unit.deploy import kustomizations
@@ -219,4 +220,45 @@ def test_a_pod_of_hamis_is_seen_on_its_card_within_its_limits(mock: Mock, tmp_pa
         assert [(row.who, row.labels["UUID"], row.value) for row in named] == [
             (("default", "observed", "main"), card, 30)
         ]
+        mock.delete_pods()
+
+
+def test_a_card_that_is_cut_shows_its_instances(mock: Mock, tmp_path: Path) -> None:
+    names = ("hami", "metrics", "nvidia-only")
+    with mock.applied(kustomizations.write_combination(tmp_path, names)):
+        placer = ByHand(mock)
+        placer.wait_for(NVIDIA, 2)
+        mock.wait_until_ready()
+        mock.ctl("set", "nvidia-mode=mig", "nvidia-model=A100-SXM4-40GB")
+        card, other = cards_for(mock, NVIDIA)
+        asked = pod("observed", container("main", {"nvidia.com/gpu": 2, "nvidia.com/gpumem": 4000}))
+        reserved = [
+            {
+                "containerIndex": 0,
+                "deviceIndex": number,
+                "gpuUUID": card,
+                "profile": "1g.5gb",
+                "placement": {"start": number, "size": 1},
+            }
+            for number in range(2)
+        ]
+        asked["metadata"]["annotations"] = {
+            MIG_ALLOCATIONS: json.dumps(reserved),
+            "hami-mock.io/load": "100:memory=50",
+        }
+        devices = (AssignedDevice(card, "NVIDIA", 4864, 15),) * 2
+        placer.assign(asked, NVIDIA, [devices])
+        mock.wait_for_phase("observed", "Running")
+        told = wait_for_rows(
+            mock, "the container's load", lambda found: "hami_mig_device_info" in found
+        )
+        visible = mock.environment("observed")["NVIDIA_VISIBLE_DEVICES"].split(",")
+        assert [row.labels["mig_uuid"] for row in told["hami_mig_device_info"]] == visible
+        dcgm = rows(mock, DCGM)
+        parts = [row for row in dcgm["DCGM_FI_DEV_FB_USED"] if "GPU_I_ID" in row.labels]
+        assert [
+            (row.labels["GPU_I_ID"], row.labels["GPU_I_PROFILE"], row.who) for row in parts
+        ] == [(number, "1g.5gb", ("default", "observed", "main")) for number in ("7", "8")]
+        (whole,) = dcgm["DCGM_FI_DEV_GPU_UTIL"]
+        assert whole.labels["UUID"] == other
         mock.delete_pods()

@@ -7,6 +7,7 @@ card counts is an integral over its steps, so steps must be short where work cha
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from math import exp
 from typing import NamedTuple
 
@@ -183,6 +184,25 @@ def reading(traits: Traits, total: int, inner: Inner, work: Work, condition: Con
 def _link_speed(traits: Traits, work: Work, trouble: Trouble) -> float:
     linked = 0.0 if trouble.stopped else work.linked
     return traits.link * 1e9 * _LINK_SHARE * linked / 100
+
+
+def part_of(reading: Reading, memory: int, used: int, busy: float) -> Reading:
+    """Return what a part of a card shows, that has so many MiB, and is so busy (percent of it).
+
+    What nobody can tell of a part alone is the card's.
+    """
+    reserved = min(reading.memory_reserved, memory)
+    used = min(used, memory - reserved)
+    return replace(
+        reading,
+        busy=busy,
+        memory_busy=busy * _MEMORY_BUSY,
+        memory_used=used,
+        memory_reserved=reserved,
+        memory_free=memory - reserved - used,
+        tensor=busy / 100 * _TENSOR,
+        dram=busy / 100 * _DRAM,
+    )
 
 
 def capacity(traits: Traits, total: int) -> int:

@@ -21,6 +21,8 @@ class Per(StrEnum):
     CONTAINER = "container"
     SLICE = "slice"
     """A container on a card that is given out in slices."""
+    INSTANCE = "instance"
+    """A part that was cut out of a card, in place of the card."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class Exporter:
     - port: where the real one listens
     - card_labels: of every row; container_labels: of a row about a container, or about a card that
       one container alone holds
+    - instance_labels: of every row about an instance, if it has such rows
     - has_empty_labels: a card that nobody holds has the container's labels all the same, empty
     - option: the option with the address at which we serve it
     - driver: the version of its driver that labels show
@@ -61,6 +64,7 @@ class Exporter:
     card_labels: Labels
     container_labels: Labels
     port: int
+    instance_labels: Labels = ()
     has_empty_labels: bool = False
     option: str = "vendor-metrics-listen"
     driver: str = ""
@@ -68,5 +72,12 @@ class Exporter:
 
     def renamed(self, names: Mapping[str, str]) -> "Exporter":
         """Return the exporter with other names for some labels of cards."""
-        labels = tuple((names.get(name, name), text) for name, text in self.card_labels)
-        return replace(self, card_labels=labels)
+
+        def named(labels: Labels) -> Labels:
+            return tuple((names.get(name, name), text) for name, text in labels)
+
+        return replace(
+            self,
+            card_labels=named(self.card_labels),
+            instance_labels=named(self.instance_labels),
+        )

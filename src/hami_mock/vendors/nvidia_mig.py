@@ -15,12 +15,12 @@ from typing import Any
 from hami_mock.errors import NotAssigned
 from hami_mock.hami.go_values import UINT32, Fields, json_list
 from hami_mock.hami.kinds import MIG_ALLOCATIONS
-from hami_mock.hami.mig import MigPlacement, MigProfile
+from hami_mock.hami.mig import PLACEMENT, MigPlacement, MigProfile
 from hami_mock.kit.text import cut
 from hami_mock.vendors.catalog import Model
 from hami_mock.vendors.handout import Container, Given
 from hami_mock.vendors.instance_profile import InstanceProfile, most_slices
-from hami_mock.vendors.nvidia_mig_profiles import instance_profiles
+from hami_mock.vendors.nvidia_mig_profiles import instance_id, instance_profiles, whole_units
 from hami_mock.vendors.scheduling import MadeInstance
 
 # Any fixed namespace will do; a change of it would rename every instance.
@@ -33,6 +33,7 @@ _PLAIN = (0, 1, 2, 3, 4)
 _LISTED = {0: (), 4: (1, 2, 4), 7: (1, 2, 3, 7)}
 # It has a name of its own for the whole of an A100 with 80 GB.
 _RENAMED = {("8.0", "7g.80gb"): "7g.79gb"}
+_NVIDIAS_NAMES = {name: known for (_, known), name in _RENAMED.items()}
 
 
 def listed(model: Model) -> tuple[InstanceProfile, ...]:
@@ -95,7 +96,7 @@ def made(text: str) -> list[MadeInstance]:
                     position=fields.get("containerIndex", UINT32),
                     card=fields.get("gpuUUID", str),
                     profile=fields.get("profile", str),
-                    start=_start(fields),
+                    start=_place(fields).start,
                     uuid=cut(mig_uuid),
                     gpu_instance=fields.get("gpuInstanceID", UINT32),
                     compute_instance=fields.get("computeInstanceID", UINT32),
@@ -104,16 +105,22 @@ def made(text: str) -> list[MadeInstance]:
     return found
 
 
-def _start(fields: Fields) -> int:
-    return Fields(fields.get("placement", dict), f"{fields.place}: placement").get("start", UINT32)
+def _place(fields: Fields) -> MigPlacement:
+    return PLACEMENT.read(fields.get("placement", dict), f"{fields.place}: placement")
+
+
+def _instance_id(profile: str, place: MigPlacement) -> int:
+    if whole := whole_units(profile, place.size):
+        return instance_id(place.size, place.start, whole)
+    # Nobody knows the card, but two instances of it never begin at the same unit.
+    return place.start + 1
 
 
 def _instance(fields: Fields) -> dict[str, Any]:
-    start = _start(fields)
-    name = f"{fields.get('gpuUUID', str)}/{fields.get('profile', str)}/{start}"
+    place, profile = _place(fields), fields.get("profile", str)
+    name = f"{fields.get('gpuUUID', str)}/{profile}/{place.start}"
     return {
         "migUUID": f"MIG-{uuid.uuid5(_NAMESPACE, name)}",
-        # Two instances of a card never begin at the same slice.
-        "gpuInstanceID": start + 1,
+        "gpuInstanceID": _instance_id(_NVIDIAS_NAMES.get(profile, profile), place),
         "computeInstanceID": 0,
     }

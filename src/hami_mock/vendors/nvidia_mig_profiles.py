@@ -26,6 +26,27 @@ def _by_model() -> dict[str, tuple[InstanceProfile, ...]]:
     return found
 
 
+def instance_id(units: int, start: int, whole: int) -> int:
+    """Return the ID of a GPU instance, as the driver gives it: by its place on the card.
+
+    The whole card is 0, its halves are 1 and 2, its quarters 3 to 6, and so on.
+    """
+    return whole // units - 1 + start // units
+
+
+def whole_units(profile: str, units: int) -> int:
+    """Return the units of memory of a card that a profile is of; 0: there is no such card."""
+    return max(
+        (
+            each.units
+            for profiles in _by_model().values()
+            if any((each.name, each.units) == (profile, units) for each in profiles)
+            for each in profiles
+        ),
+        default=0,
+    )
+
+
 def instance_profiles(model: Model) -> tuple[InstanceProfile, ...]:
     """Return what a card of that model can be cut into; nothing if it can't be cut."""
     return _by_model().get(model.name, ())

@@ -1,8 +1,14 @@
+import json
+
 import pytest
 
+from hami_mock.hami.assignment import Assignment
+from hami_mock.hami.kinds import MIG_ALLOCATIONS
 from hami_mock.hami.mig import MigPlacement
 from hami_mock.vendors.catalog import models
-from hami_mock.vendors.nvidia_mig import profiles
+from hami_mock.vendors.handout import Container
+from hami_mock.vendors.nvidia_mig import hand_out, made, profiles
+from tests.makers import BY_WORD
 
 
 def test_an_a100_has_what_its_driver_says() -> None:
@@ -66,3 +72,32 @@ def test_no_profile_is_larger_than_its_card_and_none_leaves_it() -> None:
             assert 0 < profile.memory <= model.memory
             assert all(place.start + place.size <= whole for place in profile.placements)
         assert [p.memory for p in found] == sorted(p.memory for p in found)
+
+
+@pytest.mark.parametrize(
+    ("profile", "places", "expected"),
+    [
+        # As the driver of an H100 NVL, an A30 and an RTX PRO 6000 numbers them.
+        ("2g.24gb", [(0, 2), (2, 2), (4, 2)], [3, 4, 5]),
+        ("1g.12gb", [(6, 1)], [13]),
+        ("7g.94gb", [(0, 8)], [0]),
+        ("1g.6gb", [(0, 1), (1, 1)], [3, 4]),
+        ("2g.12gb", [(2, 2)], [2]),
+        ("1g.24gb", [(0, 3), (3, 3), (9, 3)], [3, 4, 6]),
+        # HAMi's own name, and one that nobody knows.
+        ("7g.79gb", [(0, 8)], [0]),
+        ("9g.1gb", [(4, 1)], [5]),
+    ],
+)
+def test_instances_are_numbered_by_their_places(
+    profile: str, places: list[tuple[int, int]], expected: list[int]
+) -> None:
+    rows = [
+        {"gpuUUID": "GPU-1", "profile": profile, "placement": {"start": start, "size": size}}
+        for start, size in places
+    ]
+    devices = Assignment.parse("GPU-1,NVIDIA,1,1:" * len(rows) + ";").containers[0]
+    annotations = {MIG_ALLOCATIONS: json.dumps(rows)}
+    given = hand_out(Container(BY_WORD["NVIDIA"], annotations, 0, devices, (), "x", mode="mig"))
+    made_now = made(given.annotations[MIG_ALLOCATIONS])
+    assert [instance.gpu_instance for instance in made_now] == expected

@@ -74,6 +74,11 @@ METRICS = (
     _container("hami_vgpu_memory_buffer_bytes", "buffer", "Memory of its data.", MIB),
     _container("hami_container_last_kernel_elapsed_seconds", "idle",
                "Seconds since the container has last worked on the card."),
+    Metric("hami_mig_device_info", "one", "An instance of a card, and who has it.",
+           per=Per.INSTANCE,
+           labels=(*_CONTAINER, ("mig_uuid", "{mig_uuid}"), ("profile", "{profile}"),
+                   ("gpu_instance_id", "{gpu_instance}"),
+                   ("compute_instance_id", "{compute_instance}"))),
 )
 LEGACY = (
     _device("HostGPUMemoryUsage", "memory_used", "Used memory of the card.", MIB, _OLD_DEVICE),
@@ -93,6 +98,8 @@ LEGACY = (
                "Utilization of the card by the container.", labels=_OLD_CONTAINER),
     _container("Device_last_kernel_of_container", "idle",
                "Seconds since the container has last worked on the card.", labels=_OLD_CONTAINER),
+    Metric("MigInfo", "one", "An instance of a card, and who has it.", per=Per.INSTANCE,
+           labels=(*_OLD_CONTAINER, ("instanceid", "{gpu_instance}"))),
 )
 # fmt: on
 

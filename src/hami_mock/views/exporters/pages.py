@@ -16,6 +16,8 @@ from hami_mock.views.exporters.rows import (
     card_rows,
     container_rows,
     exporter_of,
+    instance_rows,
+    is_cut,
     observe,
     shared_rows,
 )
@@ -25,7 +27,7 @@ VENDOR_OPTION = "vendor-metrics-listen"
 
 
 class DcgmPage:
-    """dcgm-exporter's metrics: a row for each card, or for each holder of it.
+    """dcgm-exporter's metrics: a row for each card, each part of one that is cut, or each holder.
 
     `label_names` has other names for labels, `window` what the extra metrics count in, if wanted.
     """
@@ -54,10 +56,16 @@ class DcgmPage:
         return b"".join(self._render(page, _of(exporter, seen)) for exporter, page in self._pages)
 
     def _render(self, page: Exposition, seen: list[Seen]) -> bytes:
-        rows = [*shared_rows(seen)] if self._shares else card_rows(seen)
-        text = page.render({Per.CARD: rows})
+        rows_of = shared_rows if self._shares else card_rows
+        text = page.render(
+            {
+                Per.CARD: [*rows_of([each for each in seen if not is_cut(each)])],
+                Per.INSTANCE: instance_rows(seen),
+            }
+        )
         if self._window is None:
             return text
+        rows = [*rows_of(seen)]
         labeled = [*zip(rows, page.card_labels(rows), strict=True)]
         return text + extras_text(labeled, self._window).encode()
 
@@ -76,6 +84,7 @@ class MonitorPage:
         rows = {
             Per.CARD: card_rows(seen),
             Per.CONTAINER: container_rows(seen, self._state, idle),
+            Per.INSTANCE: instance_rows(seen),
         }
         return self._page.render(rows, BUILD_INFO.encode())
 

@@ -6,6 +6,7 @@ Pods come and go one by one, so what was written for a row is kept for as long a
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from hami_mock.hami.mig import MigInstance
 from hami_mock.kubelet.holder import Container
 from hami_mock.node.cards import Card
 from hami_mock.vendors.exporter import Exporter, Labels, Metric, Per
@@ -14,8 +15,10 @@ from hami_mock.views.exporters.rows import Row, card_fields, container_fields
 Rows = Mapping[Per, Sequence[Row]]
 Pieces = tuple[bytes, ...]
 """The pieces of all metrics of a row, one after the other: a value follows each of them."""
-_Key = tuple[Per, str, Container | None, int, str]
+_Key = tuple[Per, str, Container | None, int, str, MigInstance | None]
 """The row's place, with the card's UUID: to hash a card takes as long as to write its labels."""
+
+_NAME_HOLDERS = (Per.CARD, Per.INSTANCE)
 
 
 class _Known(NamedTuple):
@@ -45,7 +48,8 @@ class RowTexts:
         for per in Per:
             own = [metric for metric in exporter.metrics if metric.per is per]
             labels = [*dict.fromkeys(metric.labels for metric in own)]
-            self._templates[per] = [_template((*exporter.card_labels, *each)) for each in labels]
+            own_labels = exporter.instance_labels if per is Per.INSTANCE else exporter.card_labels
+            self._templates[per] = [_template((*own_labels, *each)) for each in labels]
             self._metrics[per] = [_Written(metric, labels.index(metric.labels)) for metric in own]
 
     def of(self, rows: Rows) -> dict[Per, list[Pieces]]:
@@ -70,7 +74,8 @@ class RowTexts:
         fields: dict[str, dict[str, str]],
     ) -> Pieces:
         card, usage = row.card, row.usage
-        key = per, card.uuid, usage.container if usage else None, row.number, row.pod_uid
+        container = usage.container if usage else None
+        key = per, card.uuid, container, row.number, row.pod_uid, row.instance
         known = before.get(key)
         # The same UUID may be another card: the configuration has changed.
         if known is None or (known.card is not card and known.card != card):
@@ -91,8 +96,8 @@ class RowTexts:
         return tuple(pieces)
 
     def _after(self, per: Per, row: Row, fields: Mapping[str, str]) -> str:
-        """Return the labels of the container that has a card for itself."""
-        if per is not Per.CARD or not (row.usage or self._exporter.has_empty_labels):
+        """Return the labels of the container that has a card, or a part of one, for itself."""
+        if per not in _NAME_HOLDERS or not (row.usage or self._exporter.has_empty_labels):
             return ""
         after = self._container_template.format_map(fields)
         return after and f",{after}"

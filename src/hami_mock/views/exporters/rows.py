@@ -5,9 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from hami_mock.hami.mig import MigInstance
 from hami_mock.kit.text import cut
 from hami_mock.kubelet.holder import Container
 from hami_mock.node.cards import Card
+from hami_mock.node.physics import part_of
 from hami_mock.node.readings import Reading, Usage
 from hami_mock.node.state import Health, NodeState
 from hami_mock.vendors.exporter import Exporter
@@ -28,6 +30,7 @@ class Row:
 
     - usage: the container; of a card's row the only one that holds it, None if there isn't just one
     - number: which of the container's cards it is, or which of the card's holders the container is
+    - instance: the part of the card that it is about, if not all of it
     - idle: seconds since the container has last worked; None if it never has
     """
 
@@ -38,13 +41,14 @@ class Row:
     number: int = 0
     pod_uid: str = ""
     idle: float | None = None
+    instance: MigInstance | None = None
 
     @property
     def place(self) -> tuple[object, ...]:
         """What the row's labels are made from, and whether it has values that some rows lack."""
         usage = self.usage
         container = usage.container if usage else None
-        return self.card, container, self.number, self.pod_uid, self.idle is None
+        return self.card, container, self.number, self.pod_uid, self.instance, self.idle is None
 
 
 def observe(state: NodeState) -> list[Seen]:
@@ -55,6 +59,30 @@ def observe(state: NodeState) -> list[Seen]:
         if reading is not None and health.health is not Health.LOST:
             found.append(Seen(card, reading, health.is_usable, state.usages(card)))
     return found
+
+
+def is_cut(seen: Seen) -> bool:
+    return any(usage.instances for usage in seen.usages)
+
+
+def instance_rows(seen: Sequence[Seen]) -> list[Row]:
+    """Return a row for each instance of the cards that are cut, with what it shows by itself."""
+    return [
+        Row(card, reading, healthy, usage, number, instance=instance)
+        for card, whole, healthy, usages in seen
+        for usage in usages
+        for number, (instance, reading) in enumerate(_parts(whole, usage))
+    ]
+
+
+def _parts(whole: Reading, usage: Usage) -> Iterator[tuple[MigInstance, Reading]]:
+    """Yield a container's instances of a card, over which its load is spread evenly."""
+    cores = sum(instance.profile.cores for instance in usage.instances)
+    memory = sum(instance.profile.memory for instance in usage.instances)
+    for instance in usage.instances:
+        own = instance.profile.memory
+        busy = min(100.0, 100 * usage.load.busy / cores)
+        yield instance, part_of(whole, own, usage.load.memory * own // memory, busy)
 
 
 def card_rows(seen: Sequence[Seen]) -> list[Row]:
@@ -125,4 +153,14 @@ def container_fields(row: Row) -> dict[str, str]:
         "container": cut(container),
         "pod_uid": cut(row.pod_uid),
         "number": str(row.number),
+        **(_instance_fields(row.instance) if row.instance else {}),
+    }
+
+
+def _instance_fields(instance: MigInstance) -> dict[str, str]:
+    return {
+        "mig_uuid": instance.uuid,
+        "profile": instance.profile.name,
+        "gpu_instance": str(instance.gpu_instance),
+        "compute_instance": str(instance.compute_instance),
     }

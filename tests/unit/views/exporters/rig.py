@@ -6,6 +6,7 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from hami_mock.hami.mig import MigInstance, MigPlacement, MigProfile
 from hami_mock.kubelet.holder import Container
 from hami_mock.node.cards import Card
 from hami_mock.node.holders import Load
@@ -30,14 +31,27 @@ class ShownState(NodeState):
     def usages(self, card: Card) -> list[Usage]:
         return self.held[card.uuid]
 
-    def hold(self, card: Card, container: Container, busy: int = 50, memory: int = 1024) -> None:
+    def hold(
+        self,
+        card: Card,
+        container: Container,
+        busy: int = 50,
+        memory: int = 1024,
+        instances: tuple[MigInstance, ...] = (),
+    ) -> None:
         load = Load(busy, memory)
-        self.held[card.uuid].append(Usage(container, load, 8192, 50))
+        self.held[card.uuid].append(Usage(container, load, 8192, 50, instances=instances))
         self.loads[card.uuid, container] = load
 
 
 def shown(count: int = 2, vendor: Vendor = NVIDIA) -> ShownState:
     return ShownState(cards(count, vendor))
+
+
+def instance(number: int, memory: int = 5000, cores: int = 20) -> MigInstance:
+    """Return a part of a card that begins at that unit."""
+    profile = MigProfile("1g.5gb", memory, cores, 1, (MigPlacement(number, 1),))
+    return MigInstance(f"MIG-{number}", profile, number, 7 + number)
 
 
 def crowded(card_count: int, containers: int) -> ShownState:

@@ -11,7 +11,7 @@ from hami_mock.views.exporters.dcgm_extras import NAMES, Window
 from hami_mock.views.exporters.pages import DcgmPage
 from tests.makers import CAMBRICON
 from tests.unit.builders import NODE, cards
-from tests.unit.views.exporters.rig import ShownState, named, reading, samples, shown
+from tests.unit.views.exporters.rig import ShownState, instance, named, reading, samples, shown
 
 GAUGES = """
 SM_CLOCK MEM_CLOCK MEMORY_TEMP GPU_TEMP POWER_USAGE GPU_UTIL MEM_COPY_UTIL ENC_UTIL DEC_UTIL
@@ -191,3 +191,73 @@ def test_extras_have_the_same_labels_as_the_others(shares: bool) -> None:
     ((usual, _),) = named(found, "DCGM_FI_DEV_GPU_UTIL")
     ((extra, _),) = named(found, "DCGM_EXP_XID_ERRORS_COUNT")
     assert extra == {**usual, "window_size_in_ms": "300000"}
+
+
+# Cards that are cut.
+
+
+def test_a_card_that_is_cut_has_a_row_for_each_instance_and_none_for_itself() -> None:
+    state = shown(2)
+    card, other = state.node.cards
+    state.hold(card, TRAINER, busy=10, memory=1000, instances=(instance(0),))
+    state.hold(card, OTHER, busy=40, memory=3000, instances=(instance(1), instance(2)))
+    text = text_of(state)
+    found = samples(text)
+    used = {
+        (labels["gpu"], labels.get("GPU_I_ID"), labels.get("pod")): value
+        for labels, value in named(found, "DCGM_FI_DEV_FB_USED")
+    }
+    assert used == {
+        ("0", "7", "trainer"): 1000,
+        ("0", "8", "other"): 1500,
+        ("0", "9", "other"): 1500,
+        ("1", None, None): 4096,
+    }
+    rows = named(found, "DCGM_FI_PROF_GR_ENGINE_ACTIVE")
+    busy = {labels.get("GPU_I_ID"): value for labels, value in rows}
+    # Of an instance, not of the card: 10 % of it are half of a fifth.
+    assert busy == {"7": 0.5, "8": 1.0, "9": 1.0, None: 0.554}
+    (util,) = named(found, "DCGM_FI_DEV_GPU_UTIL")
+    assert util[0]["UUID"] == other.uuid
+    for name in ("MEM_COPY_UTIL", "ENC_UTIL", "DEC_UTIL", "NVLINK_BANDWIDTH_TOTAL"):
+        assert len(named(found, f"DCGM_FI_DEV_{name}")) == 1
+    part = f'modelName="{card.model.product}",GPU_I_PROFILE="1g.5gb",GPU_I_ID="7",Hostname="{NODE}"'
+    assert f'"nvidia0",{part}' in text
+    assert {labels["UUID"] for labels, _ in named(found, "DCGM_FI_DEV_GPU_TEMP")} == {
+        card.uuid, other.uuid,
+    }  # fmt: skip
+
+
+def test_the_memory_of_an_instance_adds_up() -> None:
+    state = shown(1)
+    (card,) = state.node.cards
+    state.hold(card, TRAINER, memory=9999, instances=(instance(0, memory=5000),))
+    found = samples(text_of(state))
+    names = ("USED", "FREE", "RESERVED")
+    amounts = [named(found, f"DCGM_FI_DEV_FB_{name}")[0][1] for name in names]
+    assert sum(amounts) == 5000
+    assert amounts == [5000 - 512, 0, 512]
+
+
+@pytest.mark.parametrize("shares", [False, True])
+def test_extras_are_of_the_card_even_if_it_is_cut(shares: bool) -> None:
+    state = shown(1)
+    (card,) = state.node.cards
+    state.hold(card, TRAINER, instances=(instance(0), instance(1)))
+    found = samples(text_of(state, window=Window(state), shares=shares))
+    (row,) = named(found, "DCGM_EXP_XID_ERRORS_COUNT")
+    assert row[0]["UUID"] == card.uuid
+    assert "GPU_I_ID" not in row[0]
+
+
+def test_an_instance_that_is_gone_leaves_nothing() -> None:
+    state = shown(1)
+    (card,) = state.node.cards
+    page = DcgmPage(state, "580.1")
+    state.hold(card, TRAINER, instances=(instance(0), instance(1)))
+    assert "GPU_I_ID" in page.render().decode()
+    state.held.clear()
+    text = page.render().decode()
+    assert "GPU_I_ID" not in text
+    assert "trainer" not in text
+    assert "DCGM_FI_DEV_GPU_UTIL{" in text

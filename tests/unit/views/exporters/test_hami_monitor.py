@@ -8,7 +8,7 @@ from hami_mock.views.exporters.hami_monitor import LastWork
 from hami_mock.views.exporters.pages import DcgmPage, MonitorPage
 from tests.makers import CAMBRICON
 from tests.unit.builders import NODE, cards
-from tests.unit.views.exporters.rig import ShownState, named, samples, shown
+from tests.unit.views.exporters.rig import ShownState, instance, named, samples, shown
 
 TRAINER = ("team", "trainer", "main")
 SIDE = ("team", "trainer", "side")
@@ -163,3 +163,24 @@ def test_who_has_not_worked_yet_lacks_the_row_of_its_idle_time() -> None:
     state.hold(card, SIDE, busy=3)
     rows = named(samples(text_of(state)), "hami_container_last_kernel_elapsed_seconds")
     assert [(own["container"], value) for own, value in rows] == [("side", 0)]
+
+
+def test_an_instance_of_a_card_says_whose_it_is() -> None:
+    state = shown(1)
+    (card,) = state.node.cards
+    state.hold(card, TRAINER, instances=(instance(0), instance(3)))
+    found = samples(text_of(state, has_legacy=True))
+    assert [value for _, value in named(found, "hami_mig_device_info")] == [1, 1]
+    assert named(found, "hami_mig_device_info")[1][0] == {
+        "namespace": "team",
+        "pod": "trainer",
+        "container": "main",
+        "vdevice_index": "1",
+        "device_uuid": card.uuid,
+        "zone": "vGPU",
+        "mig_uuid": "MIG-3",
+        "profile": "1g.5gb",
+        "gpu_instance_id": "10",
+        "compute_instance_id": "0",
+    }
+    assert [labels["instanceid"] for labels, _ in named(found, "MigInfo")] == ["7", "10"]

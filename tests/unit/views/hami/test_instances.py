@@ -52,7 +52,7 @@ def test_instances_are_made_where_the_scheduler_reserved_them() -> None:
     assert len(set(uuids)) == 3
     assert all(uuid.startswith("MIG-") for uuid in uuids)
     assert found.environments[1] == {"NVIDIA_VISIBLE_DEVICES": f"{uuids[2]},{uuids[0]}"}
-    assert [row["gpuInstanceID"] for row in written] == [6, 7, 5]
+    assert [row["gpuInstanceID"] for row in written] == [7 + 5, 7 + 6, 7 + 4]
     assert found.annotations[BIND_PHASE] == "success"
 
 
