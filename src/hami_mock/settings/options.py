@@ -181,6 +181,9 @@ def _vendor_options(vendor: Vendor) -> Iterator[Option]:
     if vendor.modes:
         text = "how cards are sliced, as reported to HAMi's scheduler"
         yield option("mode", choice(*vendor.modes), vendor.modes[0], text)
+    if vendor.cutting:
+        text = "cut each card into these MIG instances ('' for MIG mode without any)"
+        yield option("mig", kinds.PROFILES, None, text)
     for offer in vendor.offers:
         name, text = offer.name or None, f"name of the resource that counts {offer.role}"
         text += "; registered only if you name it" if offer.hami else ""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hami_mock.vendors.catalog import Model
     from hami_mock.vendors.exporter import Exporter
     from hami_mock.vendors.handout import Container, Given
+    from hami_mock.vendors.instance_profile import Cutting
     from hami_mock.vendors.scheduling import CardFacts, MadeInstance
 
 _SCORES = "hami.io/node-nvidia-score"
@@ -67,6 +68,12 @@ def _options(root: "Section", node_name: str) -> "Mapping[str, tuple[object, str
     from hami_mock.vendors import nvidia_config
 
     return nvidia_config.options(root, node_name)
+
+
+def _cutting() -> "Cutting":
+    from hami_mock.vendors import nvidia_mig_profiles
+
+    return nvidia_mig_profiles.CUTTING
 
 
 def _exporter() -> "Exporter":
@@ -134,5 +141,6 @@ NVIDIA = Vendor(
         stamps=frozenset({"nvidia.com/gfd.timestamp"}),
     ),
     config=ConfigSection("nvidia", factor="memoryFactor", more=("nodeconfig",), options=_options),
+    cutting=_cutting,
     exporter=_exporter,
 )

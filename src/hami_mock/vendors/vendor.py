@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     # What HAMi's scheduler knows takes long to load, and few agents need it.
     from hami_mock.vendors.exporter import Exporter
     from hami_mock.vendors.hami_vendor import HamiVendor
+    from hami_mock.vendors.instance_profile import Cutting
 
 
 class Role(StrEnum):
@@ -124,6 +125,7 @@ class Vendor:
     - modes: in which ways its cards can be sliced, the default first
     - has_xids: its driver reports errors by number
     - counted: the resource that can be derived from what its own plugin registers
+    - cutting: loads how its cards are cut into instances, if some can be
     - exporter: loads what its exporter serves; None if nobody reads one
     - labels: what tools look for on a node with its cards
     """
@@ -146,6 +148,7 @@ class Vendor:
     modes: tuple[str, ...] = ()
     has_xids: bool = False
     counted: CountRule | None = None
+    cutting: "Callable[[], Cutting] | None" = None
     exporter: "Callable[[], Exporter] | None" = None
     labels: Labelling = UNLABELLED
 
