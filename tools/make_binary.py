@@ -24,7 +24,7 @@ BINARY = Path("dist/hami-mock").absolute()
 WORK = Path("build/binary").absolute()
 
 # Imported by a name made at run time, so that PyInstaller can't see them. What is imported inside
-# functions (kubernetes_asyncio, prometheus_client) it does see.
+# functions (kubernetes_asyncio) it does see.
 HIDDEN = (
     "anyio._backends._asyncio",
     "yaml._yaml",
@@ -44,7 +44,7 @@ EXCLUDED = (
     "IPython", "_pytest", "aiohttp.pytest_plugin", "aiohttp.test_utils", "aiohttp.web",
     "anyio._backends._trio", "anyio.pytest_plugin", "betterproto2_compiler", "coverage", "curses",
     "email_validator", "google", "grpc", "grpc_tools", "hypothesis", "lib2to3", "mypy", "pip",
-    "prometheus_client.aiohttp", "prometheus_client.twisted", "pydantic.mypy", "pydantic.v1",
+    "prometheus_client", "pydantic.mypy", "pydantic.v1",
     "pydoc_data", "pygments", "pytest", "readline", "rich", "setuptools", "sqlite3", "tkinter",
     "trio", "uvloop",
 )  # fmt: skip

@@ -4,7 +4,6 @@ import logging
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import anyio
@@ -24,6 +23,7 @@ from hami_mock.sources.configuration import Configuration, Source
 from hami_mock.sources.configured import ConfiguredSource, first_node
 from hami_mock.sources.holders import HolderReader
 from hami_mock.sources.inventory import Inventory
+from hami_mock.sources.late_load import LateLoad
 from hami_mock.views.deviceplugin.directory import SocketDirectory
 from hami_mock.views.deviceplugin.plugins import Plugins
 from hami_mock.views.http.metrics import NodeCollector
@@ -81,6 +81,9 @@ class Agent:
             self.source = AnnotatedSource(settings, self.state, self.inventory, watch)
         self.configuration = Configuration(settings, flags or {}, self.state, self.source)
         self.reload = self.configuration.reload
+        self._late_load = LateLoad(
+            self.state, lambda: self.configuration.settings, self.configuration.applied
+        )
         self.stage = Stage(self.state)
         self.stop_scenario = self.stage.stop
         self.supervisor = Supervisor()
@@ -126,7 +129,7 @@ class Agent:
             from hami_mock.sources.pods import PodReader
 
             yield "pods", PodReader(self.state, kubernetes.watch_pods)
-        yield "load", self.load
+        yield "load", self._late_load
         yield "source", self.source
         if settings.has_exporters:
             from hami_mock.views.exporters.view import exporter_views
@@ -209,16 +212,9 @@ class Agent:
             "views": {view.name: view.status() for view in self.views},
         }
 
-    @cached_property
+    @property
     def load(self) -> "LoadSource":
-        from hami_mock.sources.load import LoadSource
-
-        configuration = self.configuration
-        return LoadSource(
-            self.state,
-            lambda: configuration.settings,
-            settings_changes=configuration.applied,
-        )
+        return self._late_load.source
 
     async def set_load(self, targets: Sequence[str], load: str | None) -> list[str]:
         """Set the load of containers, or take it back; return what changed. Raises UsageError."""

@@ -13,7 +13,7 @@ import anyio
 from anyio.abc import TaskStatus
 
 from hami_mock.node.event_kinds import Kind
-from hami_mock.sources.load import LoadSource
+from hami_mock.sources.late_load import LateLoad
 from tests.integration.agents import AgentThread, agent_thread
 from tests.server_sent_events import messages
 
@@ -99,7 +99,7 @@ class ShownNode:
 
 
 async def _no_load(
-    _source: LoadSource, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+    _load: LateLoad, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
 ) -> None:
     task_status.started()
     await anyio.sleep_forever()
@@ -109,5 +109,5 @@ async def _no_load(
 def shown_node(folder: Path, **flags: str) -> Iterator[ShownNode]:
     """Run an agent whose tests invent what its cards show: its own readings would replace that."""
     listen = {"http_listen": "127.0.0.1:0"} | flags
-    with patch.object(LoadSource, "run", _no_load), agent_thread(folder, **listen) as agent:
+    with patch.object(LateLoad, "run", _no_load), agent_thread(folder, **listen) as agent:
         yield ShownNode(agent)

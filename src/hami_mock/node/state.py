@@ -137,6 +137,7 @@ class NodeState:
             self.xids[card.uuid, xid] += 1
             harm = "an application's error" if xid in self.ignored_xids else "the card is unhealthy"
             self.events.add(Kind.XID, card.name, f"{describe(xid)}: {harm}")
+        self.changes.send()
 
     def drop_streams(self, resources: Iterable[Resource], reason: str = "") -> None:
         """Let the list streams of resources break off; their plugins register again."""

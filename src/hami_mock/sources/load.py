@@ -24,6 +24,7 @@ from hami_mock.node.pods import Pod
 from hami_mock.node.readings import Reading
 from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import Settings
+from hami_mock.sources.late_load import Start
 from hami_mock.sources.load_plan import Chooser, Held, Job, Rule, Wish, listed
 from hami_mock.vendors.physics import traits
 
@@ -49,6 +50,7 @@ class LoadSource:
         settings: Callable[[], Settings],
         clock: Callable[[], float] = time.time,
         settings_changes: Broadcast | None = None,
+        since: Start | None = None,
     ) -> None:
         self._state = state
         self._settings = settings
@@ -69,13 +71,16 @@ class LoadSource:
         self._factor = settings().time_factor
         self._seen = inf
         """When time was last made to pass, of the monotonic clock; never while it doesn't run."""
+        if since is not None:
+            self.time -= time.monotonic() - since.at
+            self._resting, self._factor, self._seen = [*since.cards], since.factor, since.at
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Let time pass until cancelled. Raises UsageError if the trace can't be used."""
         await self._read_trace()
-        self.advance(0.0)
-        self._seen = time.monotonic()
-        self._state.before_look = self._look
+        self._seen = min(self._seen, time.monotonic())
+        self._catch_up()
+        self._state.before_look = self.look
         try:
             task_status.started()
             while True:
@@ -91,9 +96,10 @@ class LoadSource:
         else:
             await first_of(*(change.wait for change in self._changes))
 
-    def _look(self) -> None:
+    def look(self) -> None:
         """Bring readings up to date that would stand still; all who look in a second agree."""
-        if self._resting is not None and time.monotonic() - self._seen >= _SECONDS:
+        is_old = time.monotonic() - self._seen >= _SECONDS
+        if self._resting is not None and (is_old or not self._changes):
             self._catch_up()
 
     def _catch_up(self) -> None:
@@ -131,7 +137,7 @@ class LoadSource:
 
     def set_rule(self, word: str, text: str, uuids: frozenset[str] = frozenset()) -> None:
         """Set a load over all else. Raises UsageError if there are too many, or it is wrong."""
-        self._look()
+        self.look()
         rules = self._chooser.rules
         shape = read(text, "load")
         if word not in rules and len(rules) >= _MOST_RULES:
@@ -164,7 +170,7 @@ class LoadSource:
 
     def status(self) -> dict[str, Any]:
         """Return what `ctl status -o json` shows."""
-        self._look()
+        self.look()
         settings = self._settings()
         return {
             "default": settings.load,

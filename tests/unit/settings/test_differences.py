@@ -46,7 +46,7 @@ def other(option: Option) -> str:
 @pytest.mark.parametrize(
     "option",
     [o for o in OPTIONS if o.name not in ("config", "device-config-file")
-     and not o.name.endswith("-model")],
+     and not o.name.endswith(("-model", "-mig"))],
     ids=lambda option: option.name,
 )  # fmt: skip
 def test_every_option_that_differs_is_named_alone(option: Option) -> None:

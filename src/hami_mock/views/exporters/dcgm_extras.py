@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from hami_mock.kit.exposition_text import head_text
 from hami_mock.node.readings import Throttle
 from hami_mock.node.state import NodeState
-from hami_mock.views.exporters.exposition import head_text
 from hami_mock.views.exporters.rows import Row
 
 SAMPLE_SECONDS = 30.0

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import TypeVar
 
+from hami_mock.kit.exposition_text import head_text
 from hami_mock.vendors.exporter import Exporter, Metric, Per
 from hami_mock.views.exporters.row_texts import Rows, RowTexts
 from hami_mock.views.exporters.rows import Row
@@ -90,7 +91,3 @@ def _with_values(metric: Metric, rows: Rows, of: Mapping[Per, Sequence[_T]]) -> 
         pairs = zip(rows.get(metric.per, ()), own, strict=True)
         return [each for row, each in pairs if read(row) is not None]
     return own
-
-
-def head_text(name: str, help_text: str, kind: str) -> str:
-    return f"# HELP {name} {help_text}\n# TYPE {name} {kind}\n"

@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable, Mapping
 
 from hami_mock import __version__
+from hami_mock.kit.exposition_text import head_text
 from hami_mock.kubelet.holder import Container
 from hami_mock.node.holders import Load
 from hami_mock.vendors.exporter import MIB, Exporter, Labels, Metric, Per
-from hami_mock.views.exporters.exposition import head_text
 
 _ZONE = ("zone", "vGPU")
 _DEVICE: Labels = (

@@ -6,6 +6,7 @@ Pods come and go one by one, so what was written for a row is kept for as long a
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from hami_mock.kit.exposition_text import escaped
 from hami_mock.kubelet.holder import Container
 from hami_mock.node.cards import Card
 from hami_mock.node.instances import Instance
@@ -110,11 +111,6 @@ class RowTexts:
                 card_fields(card, self._node_name, self._driver)
             )
         return fields | _escaped(container_fields(row))
-
-
-def escaped(text: str) -> str:
-    """Return a label's text as it stands between its quotes."""
-    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
 def _escaped(fields: Mapping[str, str]) -> dict[str, str]:

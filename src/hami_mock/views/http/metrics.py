@@ -1,13 +1,10 @@
-"""The counters and the state as Prometheus metrics, made when somebody asks.
-
-prometheus_client is imported at the first scrape: an agent that nobody scrapes doesn't pay for it.
-"""
+"""The counters and the state as Prometheus metrics, made when somebody asks."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from hami_mock import __version__
+from hami_mock.kit.exposition_text import head_text, sample_text
 from hami_mock.kit.text import cut
 from hami_mock.node.event_kinds import Kind
 from hami_mock.node.fault_kinds import fault_kinds
@@ -15,9 +12,6 @@ from hami_mock.node.state import NodeState
 from hami_mock.sources.configuration import Configuration
 from hami_mock.views.deviceplugin.counters import BUCKETS
 from hami_mock.views.deviceplugin.lifecycle import Phase, PluginLifecycle
-
-if TYPE_CHECKING:
-    from prometheus_client.metrics_core import Metric
 
 _Rows = Iterable[tuple[Sequence[str], float]]
 """The values of a metric's labels, each with the metric's own."""
@@ -64,19 +58,16 @@ class NodeCollector:
     """Part of the agent → why it doesn't work now."""
     failure_counts: Mapping[str, int] = field(default_factory=dict)
 
-    def collect(self) -> "Iterator[Metric]":
-        from prometheus_client.metrics_core import Metric
-
-        for name, rows in self._rows().items():
-            kind, help_text, *labels = _METRICS[name]
-            metric = Metric(f"hami_mock_{name}", help_text, kind)
-            sample = f"{metric.name}_total" if kind == "counter" else metric.name
+    def lines(self) -> Iterator[str]:
+        for short, rows in self._rows().items():
+            kind, help_text, *labels = _METRICS[short]
+            name = f"hami_mock_{short}" + ("_total" if kind == "counter" else "")
+            yield head_text(name, help_text, kind)
             for values, value in rows:
                 # A real plugin's cards are called as somebody else likes.
                 safe = map(cut, values)
-                metric.add_sample(sample, dict(zip(labels, safe, strict=True)), value)
-            yield metric
-        yield self._allocation_seconds()
+                yield sample_text(name, zip(labels, safe, strict=True), value)
+        yield from self._allocation_seconds()
 
     def _rows(self) -> dict[str, _Rows]:
         state, plugins, writes = self.state, self.plugins, self.api_writes
@@ -112,21 +103,19 @@ class NodeCollector:
             card = self.state.cards.get(uuid)
             yield (card.name if card else "", uuid, str(xid)), count
 
-    def _allocation_seconds(self) -> "Metric":
-        from prometheus_client.core import HistogramMetricFamily
-
-        name, help_text = "hami_mock_allocation_seconds", "Time to answer Allocate."
-        family = HistogramMetricFamily(name, help_text, labels=["resource"])
+    def _allocation_seconds(self) -> Iterator[str]:
+        name = "hami_mock_allocation_seconds"
+        yield head_text(name, "Time to answer Allocate.", "histogram")
         for plugin in self.plugins:
             histogram = plugin.counters.allocation_seconds
+            resource = "resource", cut(plugin.resource.name)
             counts = zip(map(str, BUCKETS), histogram.counts, strict=True)
-            buckets = [*counts, ("+Inf", histogram.number)]
-            family.add_metric([cut(plugin.resource.name)], buckets, histogram.total)
-        return family
+            for bound, count in (*counts, ("+Inf", histogram.number)):
+                yield sample_text(f"{name}_bucket", (("le", bound), resource), count)
+            yield sample_text(f"{name}_count", (resource,), histogram.number)
+            yield sample_text(f"{name}_sum", (resource,), histogram.total)
 
 
 def render(collector: NodeCollector) -> bytes:
     """Return the metrics in Prometheus' text format."""
-    from prometheus_client import generate_latest
-
-    return generate_latest(collector)
+    return "".join(collector.lines()).encode()
