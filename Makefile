@@ -73,6 +73,7 @@ lint: $(READY) ## check style, types, who imports whom, and generated code
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo --no-cache
 	@$(BIN)/python tools/generate.py --check
+	@$(BIN)/python tools/native_header.py --check
 	@$(BIN)/python tools/references.py --check
 
 format: $(READY) ## put the code into its usual form
@@ -100,8 +101,9 @@ pictures: $(READY) ## draw docs/pictures/ from two simulated hours and a real Pr
 binary: $(READY) ## make dist/hami-mock, a single file that needs no Python
 	@$(BIN)/python tools/make_binary.py
 
-proto: $(READY) ## generate the gRPC code again from protos/
+proto: $(READY) ## generate the gRPC code and native/layout.h again
 	@$(BIN)/python tools/generate.py
+	@$(BIN)/python tools/native_header.py
 
 references: $(READY) ## write docs/flags.md, schemas/ and docs/observability.md's tables again
 	@$(BIN)/python tools/references.py
