@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hami_mock.hami.config_section import Section
     from hami_mock.hami.mig import MigProfile
     from hami_mock.vendors.catalog import Model
+    from hami_mock.vendors.driver import Driver
     from hami_mock.vendors.exporter import Exporter
     from hami_mock.vendors.handout import Container, Given
     from hami_mock.vendors.instance_profile import Cutting
@@ -82,6 +83,12 @@ def _exporter() -> "Exporter":
     return nvidia_exporter.EXPORTER
 
 
+def _driver() -> "Driver":
+    from hami_mock.vendors import nvidia_root
+
+    return nvidia_root.DRIVER
+
+
 def _labels(wanted: LabelSet, here: CardsHere) -> Mapping[str, str]:
     from hami_mock.vendors import nvidia_labels
 
@@ -143,4 +150,5 @@ NVIDIA = Vendor(
     config=ConfigSection("nvidia", factor="memoryFactor", more=("nodeconfig",), options=_options),
     cutting=_cutting,
     exporter=_exporter,
+    driver=_driver,
 )
