@@ -191,6 +191,20 @@ class Cutter:
                 return found
         return None
 
+    def with_held(self, cut: Cut | None, held: Iterable[Instance]) -> Cut | None:
+        """Return a cut that has what containers hold too: somebody else may have cut it out."""
+        known = {each.uuid for each in self.devices(cut)} if cut else set()
+        for instance in held:
+            if instance.uuid not in known:
+                alike = (each for each in self.profiles if each.memory == instance.memory)
+                if (profile := next(alike, None)) is not None:
+                    own = ComputeInstance(
+                        instance.compute_instance, 0, profile.slices, instance.uuid
+                    )
+                    part = GpuInstance(instance.gpu_instance, profile, instance.start, (own,))
+                    cut = (cut or Cut())._with(part)
+        return cut
+
     def devices(self, cut: Cut) -> list[Instance]:
         """Return the compute instances of all GPU instances: what programs run on."""
         most = most_slices(self.profiles)

@@ -89,6 +89,8 @@ class NodeState:
         self.changes = Broadcast()
         self.cuts: dict[str, Cut] = {}
         """What was cut out of each card that can be cut now (in MIG mode), by its UUID."""
+        self.power_limits: dict[str, float] = {}
+        """W that cards may draw, by UUID, where somebody has set it; else it is the model's."""
         self._cut({})
         self._index()
 
@@ -181,6 +183,11 @@ class NodeState:
         """Return who holds how much of each card, by the card's UUID."""
         return self._holdings.of(self)
 
+    def limit_power(self, card: Card, watts: float) -> None:
+        """Let a card draw no more than so much."""
+        self.power_limits = {**self.power_limits, card.uuid: watts}
+        self._update()
+
     def cut(self, card: Card, cut: "Cut | None") -> None:
         """Take over what was cut out of a card; None: it can't be cut any more."""
         self.cuts = {uuid: each for uuid, each in self.cuts.items() if uuid != card.uuid}
@@ -190,6 +197,16 @@ class NodeState:
 
         self.events.add(Kind.CARD_CUT, card.name, told(cut))
         self._update()
+
+    def cut_of(self, card: Card) -> "Cut | None":
+        """Return what a card is cut into, whoever has cut it; None: it isn't in MIG mode."""
+        cut = self.cuts.get(card.uuid)
+        held = [instance for usage in self.usages(card) for instance in usage.instances]
+        if not held:
+            return cut
+        from hami_mock.node.instances import Cutter
+
+        return Cutter(card.vendor, card.model, card.uuid).with_held(cut, held)
 
     def instances(self, card: Card) -> "list[Instance]":
         """Return the devices that a card is cut into, whoever has cut it, in their order on it."""

@@ -68,6 +68,8 @@ class Driver:
     - standing: the live fields that no reading decides, of a card with that identity
     - clock_reasons: the bit of each reason why clocks are low (`node.readings.Throttle`)
     - event_types: the types of the events that an error of that number is
+    - compute_profile: which kind of compute instance has so many slices; compute_slices: how many
+      a kind has, 0 if there is no such kind
     - recovery: what the driver advises after these errors, and `failed` after any other
     - library, placeholders, program: names in lib64 and bin; {version} is the driver's. Links have
       no version, or the first number after .so
@@ -81,6 +83,8 @@ class Driver:
     standing: Callable[[Mapping[str, Any]], Mapping[str, Any]]
     clock_reasons: Mapping[str, int]
     event_types: Callable[[int], tuple[int, ...]]
+    compute_profile: Callable[[int], int]
+    compute_slices: Callable[[int], int]
     recovery: Mapping[int, int]
     failed: int
     library: str

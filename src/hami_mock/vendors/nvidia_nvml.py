@@ -3,9 +3,12 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from hami_mock.vendors.catalog import Model
 from hami_mock.vendors.driver import DriverCard, Machine
+from hami_mock.vendors.instance_profile import InstanceProfile
 from hami_mock.vendors.nvidia_boards import Board, bar1, board, has_hbm, multiprocessors
 from hami_mock.vendors.nvidia_driver import cuda
+from hami_mock.vendors.nvidia_mig_profiles import instance_profiles
 from hami_mock.vendors.physics import Traits, traits
 
 _MIB = 1024 * 1024
@@ -16,7 +19,9 @@ _ARCHITECTURES = {
     "blackwell": 10,
 }  # fmt: skip
 _WITHOUT_GSP = frozenset({"pascal", "volta"})
-_MIG_COMPUTE = frozenset({"8.0", "9.0", "10.0", "10.3"})
+_GRAPHICS = 2
+_COMPUTE_PROFILES = {1: 0, 2: 1, 3: 2, 4: 3, 7: 4}
+"""NVML's numbers of the compute instance profiles, by their slices."""
 _CLOCK_STEP = 15
 _A_GPU, _A_SWITCH = 0, 2
 _FIRST_SWITCH_BUS = 0xC0
@@ -92,6 +97,50 @@ def identify(card: DriverCard, machine: Machine) -> dict[str, Any]:
         "link_count": here.links,
         "link_version": here.link_version if here.links else 0,
         "links": [*_links(card, here, machine)],
+        **_mig(model),
+    }
+
+
+def compute_profile(slices: int) -> int:
+    """Return which of NVML's compute instance profiles has so many slices."""
+    return _COMPUTE_PROFILES[slices]
+
+
+def compute_slices(number: int) -> int:
+    """Return how many slices one of NVML's compute instance profiles has; 0: it has no such one."""
+    return next((slices for slices, each in _COMPUTE_PROFILES.items() if each == number), 0)
+
+
+def _mig(model: Model) -> dict[str, Any]:
+    """Return what a card can be cut into."""
+    known = instance_profiles(model)
+    return {
+        "mig_slices": max((each.units for each in known), default=0),
+        "mig_profiles": [_mig_profile(each) for each in known],
+    }
+
+
+def _mig_profile(profile: InstanceProfile) -> dict[str, Any]:
+    # A 4g can't be shared by a part of three slices.
+    parts = (s for s in _COMPUTE_PROFILES if s <= profile.slices and (s, profile.slices) != (3, 4))
+    return {
+        "name": profile.name,
+        "number": profile.number,
+        "id": profile.id,
+        "slices": profile.slices,
+        "memory_slices": profile.units,
+        "memory": profile.memory,
+        "most": profile.most,
+        "placement_count": len(profile.starts),
+        "starts": list(profile.starts),
+        "multiprocessors": profile.multiprocessors,
+        "copy_engines": profile.copy,
+        "decoders": profile.decoders,
+        "encoders": profile.encoders,
+        "jpegs": profile.jpegs,
+        "ofas": profile.ofas,
+        "capabilities": _GRAPHICS if "+gfx" in profile.name else 0,
+        "compute_profiles": sum(1 << _COMPUTE_PROFILES[slices] for slices in parts),
     }
 
 
@@ -123,7 +172,7 @@ def _flags(card: DriverCard, here: Board, nature: Traits) -> frozenset[str]:
     has = {
         "FLAG_ECC": not is_geforce,
         "FLAG_FAN": nature.has_fan,
-        "FLAG_MIG": card.model.compute in _MIG_COMPUTE,
+        "FLAG_MIG": bool(instance_profiles(card.model)),
         "FLAG_ROW_REMAPPER": not is_geforce and _ARCHITECTURES.get(family, 0) >= 7,
         "FLAG_MEMORY_TEMPERATURE": has_hbm(card.model),
         "FLAG_DISPLAY": is_geforce,

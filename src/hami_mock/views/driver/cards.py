@@ -1,7 +1,7 @@
 """What the state file has of a node's cards: compared with the state, written where it differs."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from hami_mock.kubelet.holder import Container
@@ -9,7 +9,7 @@ from hami_mock.node.cards import Card
 from hami_mock.node.readings import Reading
 from hami_mock.node.state import Health, NodeState
 from hami_mock.vendors.driver import Driver, Machine
-from hami_mock.views.driver.records import LiveCard, identity, idle_reading
+from hami_mock.views.driver.records import LiveCard, Seen, identity, idle_reading
 from hami_mock.views.driver.state_file import Shown, StateFile, microseconds
 
 _TIMESTAMP_BYTES = 8
@@ -30,7 +30,7 @@ class DriverCards:
     ) -> None:
         machine = Machine(cards, version, os.cpu_count() or 1)
         self.machine = machine
-        self._driver = driver
+        self.driver = driver
         self._state = state
         self.all = cards
         self._live = [LiveCard(card, machine, driver) for card in cards]
@@ -47,8 +47,8 @@ class DriverCards:
             written, timestamp = self._current(index)
             self._written[index] = written
             found.append(timestamp + written.numbers + written.rest)
-        identities = [identity(card, self.machine, self._driver) for card in self.all]
-        return Shown(self._driver.about(self.machine.version), identities, found)
+        identities = [identity(card, self.machine, self.driver) for card in self.all]
+        return Shown(self.driver.about(self.machine.version), identities, found)
 
     def keep_up(self, file: StateFile) -> int:
         """Write the cards that show something else than before, and events; return how many."""
@@ -56,10 +56,14 @@ class DriverCards:
         xids = self._new_xids()
         count = self._write_changes(file)
         for card, xid in xids:
-            for kind in self._driver.event_types(xid):
+            for kind in self.driver.event_types(xid):
                 file.add_event(card, kind, xid)
         self._forget_ended()
         return count
+
+    def set_fields(self, card: Card, values: Mapping[str, int]) -> None:
+        """Show values that a setter has set, from the next time on."""
+        self._live[self.all.index(card)].set_values.update(values)
 
     def _write_changes(self, file: StateFile) -> int:
         count = 0
@@ -100,10 +104,11 @@ class DriverCards:
                 pod = self._state.pods.get(usage.container[:2])
                 begun = int(pod.started * 1e6) if pod and pod.started else now
                 self._begun[usage.container] = begun
-        rest = live.processes(usages, reading, self._begun)
+        seen = Seen(usages, self._state.cut_of(card), health.health is Health.LOST)
+        rest = live.rest(reading, seen, self._begun)
         numbers = live.numbers(
             reading,
-            lost=health.health is Health.LOST,
+            seen,
             failed=not health.is_usable,
             xid=self._last_xids.get(uuid, 0),
             time=now,

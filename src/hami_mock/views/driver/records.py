@@ -3,17 +3,23 @@
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from itertools import islice
+from typing import Any, Final, NamedTuple
 
 from hami_mock.node.cards import Card
-from hami_mock.node.physics import Condition, Inner, Work, reading
+from hami_mock.node.instances import Cut
+from hami_mock.node.physics import Condition, Inner, Work, instance_reading, reading
 from hami_mock.node.readings import Reading, Usage
 from hami_mock.vendors.driver import Driver, Machine
 from hami_mock.vendors.physics import traits
 from hami_mock.views.driver.layout import (
+    COMPUTE_INSTANCE,
     FLAGS,
+    GPU_INSTANCE,
     IDENTITY,
     LIVE,
+    MOST_COMPUTE_INSTANCES,
+    MOST_GPU_INSTANCES,
     MOST_LINKS,
     MOST_PROCESSES,
     NO_INSTANCE,
@@ -38,7 +44,8 @@ for _, _field in _HEAD:
         _PLACES[_field.name] = slice(_count, _count + _field.count)
         _count += _field.count
 _PROCESSES_SIZE = LIVE.fields["processes"].field.size
-_REST = bytes(LIVE.size - LIVE.offset("processes") - _PROCESSES_SIZE)
+_GPU_INSTANCES_SIZE = LIVE.fields["gpu_instances"].field.size
+_REST_SIZE = LIVE.size - LIVE.offset("processes")
 
 
 def identity(card: Card, machine: Machine, driver: Driver) -> bytes:
@@ -50,6 +57,14 @@ def idle_reading(card: Card) -> Reading:
     """Return what a card shows that nobody has ever used."""
     nature = traits(card.vendor.maker, card.model)
     return reading(nature, card.memory, Inner(), Work(), Condition())
+
+
+class Seen(NamedTuple):
+    """What the state says of a card beside its reading."""
+
+    usages: Sequence[Usage]
+    cut: Cut | None = None
+    is_lost: bool = False
 
 
 class LiveCard:
@@ -64,11 +79,14 @@ class LiveCard:
         self._links = len(named["links"])
         self._standing = [0] * _count
         self._put(self._standing, driver.standing(named))
-        self._usages: Sequence[Usage] | None = None
-        self._processes = b""
+        self.set_values: dict[str, int] = {}
+        """Fields that a setter has decided on."""
+        self._made_from: tuple[Sequence[Usage], Cut | None] | None = None
+        self._rest = b""
 
-    def numbers(self, now: Reading, *, lost: bool, failed: bool, xid: int, time: int) -> bytes:
+    def numbers(self, now: Reading, seen: "Seen", *, failed: bool, xid: int, time: int) -> bytes:
         """Return all that stands before the processes, but for the sequence."""
+        lost = seen.is_lost
         values = self._standing.copy()
         last = xid or now.last_xid
         clock = now.sm_clock
@@ -113,7 +131,9 @@ class LiveCard:
                 # A row is replaced when the card is reset, which is what mends it here.
                 "remap_pending": int(failed and now.remapped_uncorrectable > 0),
                 "remap_failed": int(now.remap_failed),
-                "process_count": 0 if lost else min(len(self._usages or ()), MOST_PROCESSES),
+                "process_count": 0 if lost else min(len(seen.usages), MOST_PROCESSES),
+                "mig_mode": int(seen.cut is not None),
+                "mig_mode_pending": int(seen.cut is not None),
             },
         )
         if self._links:
@@ -121,21 +141,66 @@ class LiveCard:
             each = now.nvlink_bytes // (2 * 1024 * self._links)
             carried = [each] * self._links + [0] * (MOST_LINKS - self._links)
             self._put(values, {"links_sent": carried, "links_received": carried})
+        self._put(values, self.set_values)
         return _HEAD_STRUCT.pack(*values)
 
-    def processes(self, usages: Sequence[Usage], now: Reading, begun: Mapping[Any, int]) -> bytes:
-        """Return the containers that hold the card as processes, and what stands after these.
+    def rest(self, now: Reading, seen: "Seen", begun: Mapping[Any, int]) -> bytes:
+        """Return the containers that hold the card as processes, and what it is cut into.
 
         `begun` tells when each container began, in µs since 1970. The same bytes come back as long
         as nothing has changed.
         """
-        if usages != self._usages or not self._processes:
-            self._usages = usages
+        made_from = seen.usages, seen.cut
+        if made_from != self._made_from:
+            self._made_from = made_from
             taken: set[int] = set()
-            records = (_process(usage, now, begun, taken) for usage in usages[:MOST_PROCESSES])
-            packed = b"".join(map(PROCESS.pack, records))
-            self._processes = packed.ljust(_PROCESSES_SIZE, b"\0") + _REST
-        return self._processes
+            records = (_process(usage, now, begun, taken) for usage in seen.usages)
+            packed = b"".join(map(PROCESS.pack, islice(records, MOST_PROCESSES)))
+            self._rest = packed.ljust(_PROCESSES_SIZE, b"\0") + self._instances(now, seen)
+            self._rest = self._rest.ljust(_REST_SIZE, b"\0")
+        return self._rest
+
+    def _instances(self, now: Reading, seen: "Seen") -> bytes:
+        if seen.cut is None:
+            return b""
+        holders = {each.uuid: (usage, each) for usage in seen.usages for each in usage.instances}
+        gpu, compute = [], []
+        for part in seen.cut.parts:
+            memory = part.profile.memory
+            reserved = min(now.memory_reserved, memory)
+            used = 0
+            for each in part.computes:
+                usage, instance = holders.get(each.uuid, (None, None))
+                shown = instance_reading(now, instance, usage) if instance else None
+                used += shown.memory_used if shown else 0
+                compute.append(
+                    {
+                        "uuid": each.uuid,
+                        "used": 1,
+                        "gpu_instance": part.id,
+                        "id": each.id,
+                        "profile": self._driver.compute_profile(each.slices),
+                        "start": each.start,
+                        "size": each.slices,
+                        "slices": each.slices,
+                        "sm": round(shown.busy) if shown else 0,
+                    }
+                )
+            gpu.append(
+                {
+                    "used": 1,
+                    "id": part.id,
+                    "profile": part.profile.id,
+                    "start": part.start,
+                    "size": part.profile.units,
+                    "memory_total": memory * _MIB,
+                    "memory_reserved": reserved * _MIB,
+                    "memory_used": min(used, memory - reserved) * _MIB,
+                }
+            )
+        packed = b"".join(map(GPU_INSTANCE.pack, gpu[:MOST_GPU_INSTANCES]))
+        devices = b"".join(map(COMPUTE_INSTANCE.pack, compute[:MOST_COMPUTE_INSTANCES]))
+        return packed.ljust(_GPU_INSTANCES_SIZE, b"\0") + devices
 
     def _reasons(self, now: Reading) -> int:
         bits = 0
@@ -178,6 +243,8 @@ def _process(
         "sm": min(100, usage.load.busy),
         "memory_busy": min(100, round(now.memory_busy * share)),
         "type": PROCESS_TYPES["PROCESS_COMPUTE"],
-        "gpu_instance": NO_INSTANCE,
-        "compute_instance": NO_INSTANCE,
+        "gpu_instance": usage.instances[0].gpu_instance if usage.instances else NO_INSTANCE,
+        "compute_instance": (
+            usage.instances[0].compute_instance if usage.instances else NO_INSTANCE
+        ),
     }

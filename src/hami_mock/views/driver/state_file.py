@@ -52,6 +52,8 @@ class StateFile:
         self._file = -1
         self._map: mmap.mmap | None = None
         self._sequences: list[int] = []
+        self.generation = 0
+        """Of the file that is shown now."""
         self.events = 0
         """The sequence of the newest event."""
         self._futex = 0
@@ -142,6 +144,7 @@ class StateFile:
 
     def _take_over(self, header: Mapping[str, Any]) -> None:
         self.events, self._futex = header["event_sequence"], header["event_futex"]
+        self.generation = header["generation"]
         self._sequences = []
         for index in range(header["card_count"]):
             sequence = int.from_bytes(os.pread(self._file, 8, live_offset(index)), "little")

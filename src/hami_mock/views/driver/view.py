@@ -1,7 +1,8 @@
 """Shows the cards to whoever asks the driver: a root on this machine, and a state file in it."""
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from hami_mock.node.cards import Card
 from hami_mock.node.state import NodeState
 from hami_mock.views.driver.cards import DriverCards
 from hami_mock.views.driver.making import Done, Root, What, make_steps
+from hami_mock.views.driver.messages import RESULTS, SETTER_SOCKET
 from hami_mock.views.driver.root import (
     STATE_FOLDER,
     InContainers,
@@ -22,7 +24,11 @@ from hami_mock.views.driver.root import (
     Step,
     driven,
 )
+from hami_mock.views.driver.setters import Setters
+from hami_mock.views.driver.setting import Setting
 from hami_mock.views.driver.state_file import StateFile
+
+_SETTERS = os.path.normpath(f"{STATE_FOLDER}/{SETTER_SOCKET}")
 
 _log = logging.getLogger(__name__)
 
@@ -55,14 +61,16 @@ class DriverView:
         state = self._state
         try:
             await self._make_root()
-            task_status.started()
-            while True:
-                told = state.changes.next(), state.load_changes.next(), state.events.more.next()
-                if state.node.cards is not self._made_for:
-                    await self._make_root()
-                if self._cards is not None:
-                    self._writes += self._cards.keep_up(self._file)
-                await first_of(*(event.wait for event in told))
+            async with anyio.create_task_group() as tasks:
+                setters = Setters(self._folder / _SETTERS, self._set)
+                await tasks.start(setters.run)
+                task_status.started()
+                while True:
+                    told = state.changes.next(), state.load_changes.next(), state.events.more.next()
+                    if state.node.cards is not self._made_for:
+                        await self._make_root()
+                    self._keep_up()
+                    await first_of(*(event.wait for event in told))
         finally:
             self._file.close()
             self._root.release()
@@ -91,6 +99,22 @@ class DriverView:
         )
         done, self._within = await anyio.to_thread.run_sync(make)
         self._tell(done)
+
+    def _keep_up(self) -> None:
+        if self._cards is not None:
+            self._writes += self._cards.keep_up(self._file)
+
+    def _set(self, request: Mapping[str, Any]) -> Mapping[str, int]:
+        """Do what a setter asks, and show it before it is answered."""
+        cards = self._cards
+        if cards is None or request["generation"] != self._file.generation:
+            return {"result": RESULTS["NOT_FOUND"]}
+        if request["card"] >= len(cards.all):
+            return {"result": RESULTS["INVALID_ARGUMENT"]}
+        setting = Setting(self._state, cards.driver, cards.set_fields)
+        answer = setting.do(cards.all[request["card"]], request)
+        self._keep_up()
+        return answer
 
     def _show(self) -> bool:
         assert self._cards is not None
