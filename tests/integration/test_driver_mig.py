@@ -37,9 +37,9 @@ def devices(card):
             continue
         about = n.nvmlDeviceGetAttributes(each)
         found.append([
-            n.nvmlDeviceGetUUID(each), n.nvmlDeviceGetName(each), n.nvmlDeviceGetGpuInstanceId(each),
-            n.nvmlDeviceGetComputeInstanceId(each), n.nvmlDeviceGetMemoryInfo(each).total,
-            about.multiprocessorCount,
+            n.nvmlDeviceGetUUID(each), n.nvmlDeviceGetName(each),
+            n.nvmlDeviceGetGpuInstanceId(each), n.nvmlDeviceGetComputeInstanceId(each),
+            n.nvmlDeviceGetMemoryInfo(each).total, about.multiprocessorCount,
         ])
     return found
 def codes(call, *arguments):
@@ -116,8 +116,8 @@ print(json.dumps([n.nvmlGpuInstanceGetInfo(part).id, n.nvmlComputeInstanceGetInf
     (instance,) = agent.agent.state.instances(card)
     assert device[:4] == [instance.uuid, "NVIDIA A100-SXM4-40GB MIG 3g.20gb", 2, 0]
     address = agent.call(agent.agent.status)["views"]["dcgm"]["address"]
-    rows = named(samples(get(address, "/metrics")), "DCGM_FI_DEV_FB_USED")
-    assert [labels.get("GPU_I_PROFILE") for labels, _ in rows] == ["3g.20gb", None]
+    rows = named(samples(get(f"http://{address}/metrics")[1]), "DCGM_FI_DEV_FB_USED")
+    assert [labels.get("GPU_I_PROFILE") for labels, _ in rows] == [None, "3g.20gb"]
     events = [event.message for event in agent.agent.state.events.after(0)]
     assert events[-1] == "cut into 3g.20gb at 4"
 
