@@ -24,6 +24,7 @@ SOURCES = {
     "dev": ["pyproject.toml", "--group=dev"],
     "go": ["--group=go"],
     "browser": ["--group=browser"],
+    "judges": ["--group=judges"],
 }
 
 for name, sources in SOURCES.items():
