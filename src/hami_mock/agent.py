@@ -5,6 +5,7 @@ import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import anyio
@@ -35,6 +36,7 @@ from hami_mock.views.page.snapshot import snapshot
 if TYPE_CHECKING:
     from hami_mock.cluster.kubernetes import Kubernetes
     from hami_mock.sources.load import LoadSource
+    from hami_mock.views.driver.view import DriverView
     from hami_mock.views.hami.allocator import Allocator
 
 _log = logging.getLogger(__name__)
@@ -92,7 +94,14 @@ class Agent:
             from hami_mock.views.hami import allocator
 
             self._allocator = allocator.Allocator(self.state, kubernetes)
-        self._plugins = Plugins(self.state, self.directory, self._allocator)
+        self._driver: DriverView | None = None
+        if settings.driver:
+            from hami_mock.views.driver import compiled, view
+
+            root, version = Path(settings.driver_root), settings.driver_version
+            self._driver = view.DriverView(self.state, root, version, compiled.read)
+        given_with = self._driver.given_with if self._driver else None
+        self._plugins = Plugins(self.state, self.directory, self._allocator, given_with)
         self.plugins = self._plugins.all
 
     def _parts(self) -> Iterator[tuple[str, Part]]:
@@ -113,6 +122,9 @@ class Agent:
             yield "http", HttpView(settings.http_listen, routes)
             yield "page", feed
         yield "inventory", self.inventory
+        if self._driver is not None:
+            # Before the kubelet asks for what it gives containers.
+            yield "driver", self._driver
         yield "device plugins", self._plugins
         yield "socket folder", self.directory
         yield "configuration", self.configuration

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from hami_mock.hami.config_section import Section
     from hami_mock.hami.mig import MigProfile
     from hami_mock.vendors.catalog import Model
+    from hami_mock.vendors.driver import Driver
     from hami_mock.vendors.exporter import Exporter
     from hami_mock.vendors.handout import Container, Given
     from hami_mock.vendors.scheduling import CardFacts
@@ -58,6 +59,12 @@ def _exporter() -> "Exporter":
     from hami_mock.vendors import nvidia_exporter
 
     return nvidia_exporter.EXPORTER
+
+
+def _driver() -> "Driver":
+    from hami_mock.vendors import nvidia_root
+
+    return nvidia_root.DRIVER
 
 
 def _labels(wanted: LabelSet, here: CardsHere) -> Mapping[str, str]:
@@ -114,4 +121,5 @@ NVIDIA = Vendor(
     ),
     config=ConfigSection("nvidia", factor="memoryFactor", more=("nodeconfig",), options=_options),
     exporter=_exporter,
+    driver=_driver,
 )

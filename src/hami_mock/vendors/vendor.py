@@ -12,6 +12,7 @@ from hami_mock.vendors.scheduling import ConfigSection, Scheduling
 
 if TYPE_CHECKING:
     # What HAMi's scheduler knows takes long to load, and few agents need it.
+    from hami_mock.vendors.driver import Driver
     from hami_mock.vendors.exporter import Exporter
     from hami_mock.vendors.hami_vendor import HamiVendor
 
@@ -125,6 +126,7 @@ class Vendor:
     - has_xids: its driver reports errors by number
     - counted: the resource that can be derived from what its own plugin registers
     - exporter: loads what its exporter serves; None if nobody reads one
+    - driver: loads what its driver shows where a node has one (--driver); None: it has none
     - labels: what tools look for on a node with its cards
     """
 
@@ -147,6 +149,7 @@ class Vendor:
     has_xids: bool = False
     counted: CountRule | None = None
     exporter: "Callable[[], Exporter] | None" = None
+    driver: "Callable[[], Driver] | None" = None
     labels: Labelling = UNLABELLED
 
     @property

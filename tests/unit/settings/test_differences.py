@@ -25,6 +25,7 @@ OTHER = {
     "ignored-xids": "79",
     "source": "hami",
     "labels": "gfd",
+    "driver-root": "/z",
 }
 """Another value than the default, where `other` can't know one."""
 
