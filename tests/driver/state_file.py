@@ -248,7 +248,9 @@ class StateFile:
 
     def leave_half_written(self, card: int) -> None:
         """Be a writer that was killed at its work."""
-        os.pwrite(self._fd, (self._sequences[card] + 1).to_bytes(8, "little"), layout.live_offset(card))
+        os.pwrite(
+            self._fd, (self._sequences[card] + 1).to_bytes(8, "little"), layout.live_offset(card)
+        )
 
     def xid(self, card: int, number: int, *, kind: int = 8) -> None:
         """Tell of an event, and wake whoever waits."""
@@ -261,9 +263,7 @@ class StateFile:
             "gpu_instance": NO_INSTANCE,
             "compute_instance": NO_INSTANCE,
         }
-        os.pwrite(
-            self._fd, EVENT.pack(entry), HEADER.offset("events", self._events % layout.RING)
-        )
+        os.pwrite(self._fd, EVENT.pack(entry), HEADER.offset("events", self._events % layout.RING))
         self._events += 1
         os.pwrite(self._fd, self._events.to_bytes(8, "little"), HEADER.offset("event_sequence"))
         futex = HEADER.offset("event_futex")
