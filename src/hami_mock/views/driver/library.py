@@ -1,4 +1,4 @@
-"""Finds what was compiled from native/ for this machine."""
+"""Where the driver's library is: compiled when the package was built, if there was a compiler."""
 
 import platform
 from pathlib import Path
@@ -6,15 +6,21 @@ from pathlib import Path
 import hami_mock
 from hami_mock.errors import StartError
 
-NAME = "libnvidia-ml.so"
+_FOLDER = Path(hami_mock.__file__).with_name("_native")
+_NAME = "libnvidia-ml.so.1"
 
 
-def find() -> Path:
-    """Return the library. Raises StartError if it wasn't compiled."""
-    path = Path(hami_mock.__file__).parent / "_native" / platform.machine() / NAME
+def find(machine: str | None = None, folder: Path = _FOLDER) -> Path:
+    """Return the library for a kind of machine, this one if none is named.
+
+    Raises StartError if the package was built without it.
+    """
+    machine = machine or platform.machine()
+    path = folder / machine / _NAME
     if not path.is_file():
         raise StartError(
-            f"--driver: the library {NAME} wasn't compiled for {platform.machine()}: install a C "
-            "compiler and then hami-mock again, or use its image"
+            f"{path} isn't there: this hami-mock was built without a C compiler for {machine}; "
+            "install gcc or clang, then hami-mock again from its source, or use an image or a "
+            "wheel for this machine"
         )
     return path
