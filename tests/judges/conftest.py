@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
@@ -17,20 +18,26 @@ from tests.judges.table import JUDGES
 
 _asked = pytest.StashKey[dict[str, str]]()
 
-Have = Callable[[str], Path]
+
+class Have(Protocol):
+    def __call__(self, name: str, *needs: Callable[[], None]) -> Path: ...
+
+
 MakeRoot = Callable[..., DriverRoot]
 
 
 @pytest.fixture(scope="session")
 def have(pytestconfig: pytest.Config) -> Have:
-    """Get a judge's program by name; skip the test where it can't be had.
+    """Get a judge's program by name; skip the test where it can't be had, or can't run.
 
     In CI only what a registry doesn't serve may be skipped.
     """
     asked = pytestconfig.stash.setdefault(_asked, {})
 
-    def get(name: str) -> Path:
+    def get(name: str, *needs: Callable[[], None]) -> Path:
         try:
+            for need in needs:
+                need()
             program = JUDGES[name]()
         except RequirementsMissing as missing:
             asked[name] = "skipped"

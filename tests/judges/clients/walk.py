@@ -1,11 +1,13 @@
 """Call each getter of nvidia-ml-py that needs no more than a card: a line with what came of it."""
 
 import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pynvml as nvml
 
 
-def getters():
+def getters() -> Iterator[tuple[str, Callable[..., Any]]]:
     for name, function in inspect.getmembers(nvml, inspect.isfunction):
         if not name.startswith("nvmlDeviceGet") or "GetHandleBy" in name:
             continue
