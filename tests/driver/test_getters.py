@@ -89,6 +89,7 @@ def test_memory_in_both_versions(nvml: ModuleType) -> None:
     second = nvml.nvmlDeviceGetMemoryInfo(card, version=nvml.nvmlMemory_v2)
     assert (second.used, second.reserved, second.free) == (1001 * MIB, 500 * MIB, 39459 * MIB)
 
+
 HOUR = 3_600_000_000
 
 
@@ -153,8 +154,10 @@ def test_topology(nvml: ModuleType) -> None:
     assert nvml.nvmlDeviceGetNvLinkRemotePciInfo(cards[0], 0).busId == "00000000:1C:00.0"
     by_link = [nvml.nvmlDeviceGetP2PStatus(cards[0], other, 2) for other in cards[1:]]
     assert by_link == [0, *[5] * 6]
-    with pytest.raises(nvml.NVMLError_InvalidArgument):
+    with pytest.raises(nvml.NVMLError_NotSupported):
         nvml.nvmlDeviceGetNvLinkState(cards[0], 4)
+    with pytest.raises(nvml.NVMLError_InvalidArgument):
+        nvml.nvmlDeviceGetNvLinkState(cards[0], 36)
 
 
 def test_handles(nvml: ModuleType) -> None:
