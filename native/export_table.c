@@ -27,15 +27,16 @@ static uint listed_type(uint entry)
     return entry == COMPUTE ? PROCESS_COMPUTE : entry == GRAPHICS ? PROCESS_GRAPHICS : entry == MPS ? PROCESS_MPS : 0;
 }
 
-static uint list_processes(uint card, uint type, struct internal_process *to, uint room)
+static uint list_processes(const struct place *place, uint type, struct internal_process *to, uint room)
 {
     struct live live;
-    if (live_copy(card, 0, &live, offsetof(struct live, gpu_instances)) != NVML_SUCCESS)
+    if (live_copy(place->card, 0, &live, offsetof(struct live, gpu_instances)) != NVML_SUCCESS)
         return 0;
     uint count = 0;
     for (uint i = 0; i < live.process_count && i < MOST_PROCESSES && count < room; i++) {
         const struct process *each = &live.processes[i];
-        if (!(each->type & type))
+        bool inside = !place->is_mig || (each->gpu_instance == place->gpu_instance && each->compute_instance == place->compute_instance);
+        if (!(each->type & type) || !inside)
             continue;
         to[count].pid = each->pid;
         to[count].memory = each->memory;
@@ -52,14 +53,14 @@ __attribute__((noinline)) static nvmlReturn_t answer(uint entry, void *first, vo
 {
     if (entry == HANDLE_BY_INDEX && (uintptr_t)first < MOST_CARDS && (uintptr_t)third == BY_INDEX && second)
         return nvmlDeviceGetHandleByIndex_v2((uint)(uintptr_t)first, second);
-    uint card;
-    if (!second || card_of(first, &card) != NVML_SUCCESS)
+    struct place place;
+    if (!second || place_of(first, &place) != NVML_SUCCESS)
         return NVML_SUCCESS;
     uint *count = second;
     if (listed_type(entry) && (uintptr_t)third > LEAST_POINTER && *count && *count <= 65536)
-        *count = list_processes(card, listed_type(entry), third, *count);
+        *count = list_processes(&place, listed_type(entry), third, *count);
     else if (entry == HOST_PCIE_GENERATION)
-        *count = state_identity(card)->pcie_generation_most;
+        *count = state_identity(place.card)->pcie_generation_most;
     else
         return NVML_ERROR_NOT_SUPPORTED;
     return NVML_SUCCESS;

@@ -84,10 +84,12 @@ API nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, uint size)
 
 API nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, uint *index)
 {
-    uint card;
-    TRY(card_of(device, &card));
+    struct place place;
+    TRY(place_of(device, &place));
     NEED_ARGUMENT(index);
-    *index = visible_index(card);
+    if (place.is_mig)
+        return mig_index(&place, index);
+    *index = visible_index(place.card);
     return *index == NO_INSTANCE ? NVML_ERROR_NOT_FOUND : NVML_SUCCESS;
 }
 
