@@ -52,10 +52,10 @@ def test_a_xid_makes_exactly_that_card_unhealthy(
     def unhealthy() -> set[str]:
         return {uuid for uuid, health in kubelet.devices(RESOURCE).items() if health != "Healthy"}
 
-    with plugin(program, root, kubelet) as log:
+    with plugin(program, root, kubelet) as real:
         kubelet.wait_for_lists({RESOURCE})
         assert unhealthy() == set()
-        kubelet.wait_until(lambda: "Ignoring the following XIDs" in log.read_text(), "its watch")
+        kubelet.wait_until(real.is_waiting, "its wait for events")
         # One that it takes for a program's mistake, then a true one.
         file.xid(5, 31)
         file.xid(3, 79)

@@ -109,10 +109,10 @@ def test_a_fault_of_the_agent_reaches_nvidias_plugin(
         tempfile.TemporaryDirectory(prefix="hm-") as other,
         GrpcioKubelet(Path(other), google_messages) as kubelet,
         live(socket_folder, tmp_path) as (agent, root),
-        plugin(program, root, kubelet) as log,
+        plugin(program, root, kubelet) as real,
     ):
         kubelet.wait_for_lists({RESOURCE})
-        kubelet.wait_until(lambda: "Ignoring the following XIDs" in log.read_text(), "its watch")
+        kubelet.wait_until(real.is_waiting, "its wait for events")
         agent.act("fail", "nvidia/1", xid=79)
         uuids = [card.uuid for card in root.cards]
 

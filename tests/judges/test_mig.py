@@ -81,11 +81,11 @@ def registered(
         # The plugin takes the 2c.3g.20gb for a 3g.20gb.
         "mixed": {"nvidia.com/mig-1g.5gb", "nvidia.com/mig-3g.20gb"},
     }[strategy]
-    with plugin(program, root, kubelet, f"--mig-strategy={strategy}", places=places) as log:
+    with plugin(program, root, kubelet, f"--mig-strategy={strategy}", places=places) as real:
         try:
             kubelet.wait_for_lists(wanted)
         except AssertionError as error:
-            raise AssertionError(log.read_text()[-3000:]) from error
+            raise AssertionError(real.log.read_text()[-3000:]) from error
         return {name: set(kubelet.devices(name)) for name in wanted}
 
 
