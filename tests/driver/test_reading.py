@@ -89,7 +89,9 @@ def test_a_child_has_it_too(nvml: ModuleType, state: StateFile) -> None:
     assert nvml.nvmlDeviceGetPowerUsage(card) == 77
 
 
-def test_a_child_of_threads_never_waits_for_them(nvml: ModuleType, library: ctypes.CDLL) -> None:
+def test_a_child_of_threads_never_waits_for_them(
+    client: ModuleType, library: ctypes.CDLL, state: StateFile
+) -> None:
     busy = True
 
     def work() -> None:
@@ -101,7 +103,7 @@ def test_a_child_of_threads_never_waits_for_them(nvml: ModuleType, library: ctyp
     for thread in threads:
         thread.start()
     try:
-        for _ in range(30):
+        for _ in range(100):
             child = os.fork()
             if child == 0:
                 os._exit(library.nvmlInit_v2() + library.nvmlShutdown())
