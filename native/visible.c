@@ -45,7 +45,8 @@ static void show_mig(const char *name, size_t length)
         struct compute_instance found[MOST_COMPUTE_INSTANCES];
         LIVE_FIELD(card, compute_instances, found);
         for (uint i = 0; i < MOST_COMPUTE_INSTANCES; i++)
-            if (found[i].used && text_equal_part(found[i].uuid, name, length) && mig_name_count < MOST_MIG_NAMES) {
+            if (found[i].used && text_equal_part(found[i].uuid, name, length) &&
+                mig_name_count < MOST_MIG_NAMES) {
                 show(card);
                 text_copy(mig_names[mig_name_count++], sizeof *mig_names, found[i].uuid);
             }
@@ -98,11 +99,16 @@ static void show_listed(const char *list)
 /* Sets the bits of the device nodes' numbers; returns whether there is any. */
 static bool read_nodes(uint64_t *nodes, size_t words)
 {
-    struct entry { uint64_t inode, offset; uint16_t size; uint8_t type; char name[]; };
+    struct entry {
+        uint64_t inode, offset;
+        uint16_t size;
+        uint8_t type;
+        char name[];
+    };
     static const char prefix[] = "nvidia";
     char text[4096] __attribute__((aligned(8)));
     bool any = false;
-    long fd = sys_open("/dev", OPEN_READ | 0200000), got;
+    long fd = sys_open("/dev", OPEN_READ), got;
     while (fd >= 0 && (got = sys_entries((int)fd, text, sizeof text)) > 0)
         for (long at = 0; at < got; at += ((struct entry *)(text + at))->size) {
             const char *name = ((struct entry *)(text + at))->name;
