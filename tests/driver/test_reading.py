@@ -182,6 +182,38 @@ def test_another_file_takes_its_place(nvml: ModuleType, state: StateFile) -> Non
         each.close()
 
 
+def test_others_go_on_while_it_is_replaced(
+    nvml: ModuleType, library: ctypes.CDLL, state: StateFile
+) -> None:
+    busy, wrong = True, list[object]()
+
+    def work() -> None:
+        device, power = ctypes.c_void_p(), ctypes.c_uint()
+        while busy:
+            results = [
+                library.nvmlDeviceGetHandleByIndex_v2(1, ctypes.byref(device)),
+                library.nvmlDeviceGetPowerUsage(device, ctypes.byref(power)),
+            ]
+            if any(results) or power.value != 250_001:
+                wrong.append((results, power.value))
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    current = state
+    for generation in range(2, 60):
+        other = current.replaced(cards=2 + generation % 7, generation=generation)
+        if current is not state:
+            current.close()
+        current = other
+    busy = False
+    for thread in threads:
+        thread.join()
+    assert nvml.nvmlDeviceGetCount() == 2 + 59 % 7
+    current.close()
+    assert wrong == []
+
+
 @pytest.mark.parametrize(
     ("damage", "expected"),
     [
