@@ -103,8 +103,10 @@ int main(int count, char **arguments)
     check(init());
     double ready = now();
     int (*get_count)(unsigned *) = (int (*)(unsigned *))symbol("nvmlDeviceGetCount_v2");
-    int (*get_handle)(unsigned, void **) = (int (*)(unsigned, void **))symbol("nvmlDeviceGetHandleByIndex_v2");
-    int (*get_memory)(void *, struct memory *) = (int (*)(void *, struct memory *))symbol("nvmlDeviceGetMemoryInfo");
+    int (*get_handle)(unsigned, void **) =
+        (int (*)(unsigned, void **))symbol("nvmlDeviceGetHandleByIndex_v2");
+    int (*get_memory)(void *, struct memory *) =
+        (int (*)(void *, struct memory *))symbol("nvmlDeviceGetMemoryInfo");
     printf("rss_ready %f\n", resident("Rss") - rss);
     unsigned cards;
     check(get_count(&cards));

@@ -89,7 +89,9 @@ def test_a_child_has_it_too(nvml: ModuleType, state: StateFile) -> None:
     assert nvml.nvmlDeviceGetPowerUsage(card) == 77
 
 
-def test_a_child_of_threads_never_waits_for_them(nvml: ModuleType, library: ctypes.CDLL) -> None:
+def test_a_child_of_threads_never_waits_for_them(
+    client: ModuleType, library: ctypes.CDLL, state: StateFile
+) -> None:
     busy = True
 
     def work() -> None:
@@ -101,7 +103,7 @@ def test_a_child_of_threads_never_waits_for_them(nvml: ModuleType, library: ctyp
     for thread in threads:
         thread.start()
     try:
-        for _ in range(30):
+        for _ in range(100):
             child = os.fork()
             if child == 0:
                 os._exit(library.nvmlInit_v2() + library.nvmlShutdown())
@@ -178,6 +180,38 @@ def test_another_file_takes_its_place(nvml: ModuleType, state: StateFile) -> Non
         nvml.nvmlDeviceGetPowerUsage(handle)
     for each in (other, last, smaller):
         each.close()
+
+
+def test_others_go_on_while_it_is_replaced(
+    nvml: ModuleType, library: ctypes.CDLL, state: StateFile
+) -> None:
+    busy, wrong = True, list[object]()
+
+    def work() -> None:
+        device, power = ctypes.c_void_p(), ctypes.c_uint()
+        while busy:
+            results = [
+                library.nvmlDeviceGetHandleByIndex_v2(1, ctypes.byref(device)),
+                library.nvmlDeviceGetPowerUsage(device, ctypes.byref(power)),
+            ]
+            if any(results) or power.value != 250_001:
+                wrong.append((results, power.value))
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    current = state
+    for generation in range(2, 60):
+        other = current.replaced(cards=2 + generation % 7, generation=generation)
+        if current is not state:
+            current.close()
+        current = other
+    busy = False
+    for thread in threads:
+        thread.join()
+    assert nvml.nvmlDeviceGetCount() == 2 + 59 % 7
+    current.close()
+    assert wrong == []
 
 
 @pytest.mark.parametrize(
