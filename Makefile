@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PROTO_OUT := src/hami_mock/kubelet/_proto
 
-.PHONY: help setup demo test test-all native browser e2e e2e-all e2e-prepare lint format fuzz soak load bench picture pictures binary proto references lock sbom clean
+.PHONY: help setup demo test test-all native judges browser e2e e2e-all e2e-prepare lint format fuzz soak load bench picture pictures binary proto references lock sbom clean
 
 help: ## show this list
 	@grep -hE '^[a-z][a-z0-9-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | \
@@ -72,8 +72,12 @@ e2e-all: $(READY) ## the same on Kubernetes 1.35 and 1.36, side by side
 e2e-on-%: $(READY)
 	@$(BIN)/python -m pytest $(E2E_TESTS) -v --durations=10 --kubernetes $* $(E2E_FLAGS)
 
-e2e-prepare: $(READY) ## compile now what e2e-all needs, once; takes minutes
+e2e-prepare: $(READY) ## compile now what e2e-all and judges need, once; takes minutes
 	@$(BIN)/python -m tests.e2e.harness prepare --kubernetes all
+	@$(BIN)/python -m tests.judges
+
+judges: $(READY) ## let NVIDIA's own programs and other clients of NVML look at the driver
+	@$(BIN)/python -m pytest tests/judges --durations=5
 
 browser: $(READY) ## see the page in Chromium (PICTURES=DIR keeps its pictures)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/browser.txt
@@ -129,4 +133,4 @@ sbom: $(READY) ## write dist/*.cdx.json, what the image installs, and check the 
 	@$(BIN)/python tools/sbom.py
 
 clean: ## remove all that the other targets made
-	@rm -rf .venv .venv-* build dist .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf .venv .venv-* build dist src/hami_mock/_native .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -4,7 +4,8 @@
 enum part { IDENTITY, LIVE };
 
 /* Reads a number of 4 or 8 bytes from a card that has certain features. */
-static nvmlReturn_t get(nvmlDevice_t device, enum part part, size_t offset, size_t size, uint needs, void *to)
+static nvmlReturn_t get(nvmlDevice_t device, enum part part, size_t offset, size_t size, uint needs,
+                        void *to)
 {
     uint card;
     TRY(card_of(device, &card));
@@ -93,9 +94,12 @@ ENGINE(nvmlDeviceGetOfaUtilization, ofa)
 
 API nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *use)
 {
-    uint card;
+    uint card, is_cut;
     TRY(card_of(device, &card));
     NEED_ARGUMENT(use);
+    /* A card that MIG has cut doesn't say how busy it is as a whole. */
+    TRY(LIVE_FIELD(card, mig_mode, &is_cut));
+    NEED(!is_cut, NVML_ERROR_NOT_SUPPORTED);
     /* The two stand side by side. */
     _Static_assert(offsetof(struct live, memory) == offsetof(struct live, gpu) + 4, "utilization");
     return live_copy(card, offsetof(struct live, gpu), use, sizeof *use);
