@@ -36,18 +36,6 @@ OPERATIONS: Final = {
     "RESET_LINK_ERRORS": 23,  # values[0]: the link
 }
 
-# A reply's `result`: NVML's codes.
-RESULTS: Final = {
-    "DONE": 0,
-    "INVALID_ARGUMENT": 2,
-    "NOT_SUPPORTED": 3,
-    "NO_PERMISSION": 4,
-    "NOT_FOUND": 6,
-    "GPU_IS_LOST": 15,
-    "IN_USE": 19,
-    "INSUFFICIENT_RESOURCES": 23,
-}
-
 REQUEST = Record(
     "request",
     "What a setter asks of the agent.",

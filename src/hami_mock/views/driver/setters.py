@@ -11,7 +11,8 @@ from anyio.abc import TaskStatus
 
 from hami_mock.kit.own_socket import is_allowed, listen_at
 from hami_mock.views.driver.layout import MAGIC, VERSION
-from hami_mock.views.driver.messages import REPLY, REQUEST, RESULTS
+from hami_mock.views.driver.messages import REPLY, REQUEST
+from hami_mock.views.driver.results import RESULTS
 
 _SECONDS = 5.0
 """What a client has for its request, and to take the answer."""

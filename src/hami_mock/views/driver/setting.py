@@ -8,7 +8,8 @@ from hami_mock.node.instances import Cut, Cutter, InUse, NoInstance, NoRoom
 from hami_mock.node.state import NodeState
 from hami_mock.vendors.driver import Driver
 from hami_mock.views.driver.layout import NO_INSTANCE
-from hami_mock.views.driver.messages import OPERATIONS, RESULTS
+from hami_mock.views.driver.messages import OPERATIONS
+from hami_mock.views.driver.results import RESULTS
 
 _Request = Mapping[str, Any]
 _Answer = dict[str, int]
@@ -53,29 +54,31 @@ class Setting:
     def do(self, card: Card, request: _Request) -> _Answer:
         """Do what is asked of a card; return the reply's fields."""
         if card.uuid in self._state.lost:
-            return _failed("GPU_IS_LOST")
+            return _reply("GPU_IS_LOST")
         for name, fields in _MODES.items():
             if request["operation"] == OPERATIONS[name]:
                 values = request["values"]
                 self._set_fields(card, dict(zip(fields, values, strict=False)))
-                return _failed("DONE")
+                return _reply("DONE")
         operation = self._operations.get(request["operation"])
         if operation is None:
-            return _failed("NOT_SUPPORTED")
+            return _reply("NOT_SUPPORTED")
         try:
             return operation(card, request)
         except tuple(_FAILURES) as error:
-            return _failed(_FAILURES[type(error)])
+            return _reply(_FAILURES[type(error)])
 
     def _set_mig_mode(self, card: Card, request: _Request) -> _Answer:
         cut = self._state.cut_of(card)
         wanted = bool(request["values"][0])
         _cutter(card)
+        if not wanted and self._held(card):
+            _refuse(card)
         if not wanted and cut is not None:
-            self._state.cut(card, None) if not self._held(card) else _refuse(card)
+            self._state.cut(card, None)
         elif wanted and cut is None:
             self._state.cut(card, Cut())
-        return _failed("DONE")
+        return _reply("DONE")
 
     def _create(self, card: Card, request: _Request) -> _Answer:
         cutter = _cutter(card)
@@ -89,12 +92,12 @@ class Setting:
         if number in {instance.gpu_instance for instance in self._held(card)}:
             _refuse(card)
         self._state.cut(card, _cutter(card).remove(self._cut(card), number))
-        return _failed("DONE")
+        return _reply("DONE")
 
     def _create_compute(self, card: Card, request: _Request) -> _Answer:
         slices = self._driver.compute_slices(request["profile"])
         if not slices:
-            return _failed("INVALID_ARGUMENT")
+            return _reply("INVALID_ARGUMENT")
         number, start = request["gpu_instance"], _place(request["start"])
         made = _cutter(card).make_compute(self._cut(card), number, slices, start)
         self._state.cut(card, made.cut)
@@ -106,11 +109,11 @@ class Setting:
         if (number, compute) in held:
             _refuse(card)
         self._state.cut(card, _cutter(card).remove_compute(self._cut(card), number, compute))
-        return _failed("DONE")
+        return _reply("DONE")
 
     def _set_power_limit(self, card: Card, request: _Request) -> _Answer:
         self._state.limit_power(card, request["values"][0] / 1000)
-        return _failed("DONE")
+        return _reply("DONE")
 
     def _cut(self, card: Card) -> Cut:
         cut = self._state.cuts.get(card.uuid)
@@ -134,5 +137,5 @@ def _refuse(card: Card) -> None:
     raise InUse(f"containers hold instances of {card.name}")
 
 
-def _failed(result: str) -> _Answer:
+def _reply(result: str) -> _Answer:
     return {"result": RESULTS[result]}

@@ -15,7 +15,8 @@ from hami_mock.node.cards import Card
 from hami_mock.node.state import NodeState
 from hami_mock.views.driver.cards import DriverCards
 from hami_mock.views.driver.making import Done, Root, What, make_steps
-from hami_mock.views.driver.messages import RESULTS, SETTER_SOCKET
+from hami_mock.views.driver.messages import SETTER_SOCKET
+from hami_mock.views.driver.results import RESULTS
 from hami_mock.views.driver.root import (
     STATE_FOLDER,
     InContainers,
