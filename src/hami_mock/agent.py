@@ -148,11 +148,17 @@ class Agent:
             from hami_mock.views.exporters.view import exporter_views
 
             yield from exporter_views(settings, self.state)
-        if kubernetes is not None and settings.kubernetes_events:
+        if kubernetes is not None:
+            yield from self._cluster_views(kubernetes)
+
+    def _cluster_views(self, kubernetes: "Kubernetes") -> Iterator[tuple[str, Part]]:
+        """Yield what shows the state to the API server."""
+        settings = self.settings
+        if settings.kubernetes_events:
             from hami_mock.views.node_events import NodeEvents
 
             yield "node events", NodeEvents(kubernetes, self.state)
-        if kubernetes is not None and settings.labels:
+        if settings.labels:
             from hami_mock.views.labels.labeller import Labeller, Registrations, Wanted
 
             yield "labels", Labeller(
@@ -160,7 +166,7 @@ class Agent:
                 Wanted(settings.labels, settings.driver_version, settings.labels_remove),
                 Registrations(self._are_registered, self._plugins.registrations),
             )  # fmt: skip
-        if kubernetes is not None and self._allocator is not None:
+        if self._allocator is not None:
             from hami_mock.views.hami.registrar import Registrar
 
             yield "hami allocator", self._allocator
