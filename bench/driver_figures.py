@@ -37,8 +37,7 @@ def driver_figures(work: Workspace, repeats: int) -> Section:
     """Measure with a client in C, with NVIDIA's device plugin, and with nvidia-ml-py."""
     notes = [
         "The peer is NVIDIA's nvml-mock 0.3 with 8 cards, measured on two noisy cores.",
-        "The state file's pages are shared by all who read it; how many of them the kernel maps at",
-        "the first look varies.",
+        "The state file's pages are in memory once, whoever reads them.",
     ]
     compiler = shutil.which("cc")
     if compiler is None:
