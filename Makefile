@@ -76,7 +76,12 @@ e2e-prepare: $(READY) ## compile now what e2e-all and judges need, once; takes m
 	@$(BIN)/python -m tests.e2e.harness prepare --kubernetes all
 	@$(BIN)/python -m tests.judges
 
-judges: $(READY) ## let NVIDIA's own programs and other clients of NVML look at the driver
+# What native/ is now, where a client finds it.
+.PHONY: compiled
+compiled: $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+
+judges: compiled ## let NVIDIA's own programs and other clients of NVML look at the driver
 	@$(BIN)/python -m pytest tests/judges --durations=5
 
 browser: $(READY) ## see the page in Chromium (PICTURES=DIR keeps its pictures)
@@ -106,7 +111,7 @@ soak: $(READY) ## see that nothing grows in 30 minutes of trouble (SOAK_MINUTES=
 load: $(READY) ## allocate as fast as can be, on one agent and on 16, beside the last figures
 	@$(BIN)/python -m bench.load
 
-bench: $(READY) ## measure start, lists, memory and CPU against grpc.aio + protobuf
+bench: compiled ## measure start, lists, memory and CPU against grpc.aio + protobuf
 	@$(BIN)/python -m bench
 
 picture: $(READY) ## record the demo and draw docs/picture.svg

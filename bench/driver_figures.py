@@ -37,7 +37,7 @@ def driver_figures(work: Workspace, repeats: int) -> Section:
     """Measure with a client in C, with NVIDIA's device plugin, and with nvidia-ml-py."""
     notes = [
         "The peer is NVIDIA's nvml-mock 0.3 with 8 cards, measured on two noisy cores.",
-        "Pages of the state file are shared by all who read it; a process's own ones are not.",
+        "The state file's pages are in memory once, whoever reads them.",
     ]
     compiler = shutil.which("cc")
     if compiler is None:
@@ -73,10 +73,10 @@ def _client_figures(client: Path, root: DriverRoot, repeats: int) -> Iterator[Fi
     yield Figure("dlopen + init", middle("dlopen", "init") / 1e6, "ms", 0.5, "5-18")
     slowest = max(middle(name) for name in _GETTERS)
     yield Figure(f"a getter, the slowest of {len(_GETTERS)}", slowest / 1e3, "us", 0.2, "0.5-1.3")
-    yield Figure("memory added by init", middle("rss_ready") / _MIB, "MiB", 1, "12-13")
-    every = middle("rss_all") / _MIB
-    yield Figure("and by looking at all cards", every, "MiB")
-    yield Figure("of which its own", middle("anonymous_all") / _MIB, "MiB", 1)
+    yield Figure("memory added: library and state", middle("added_ready") / _MIB, "MiB", 1, "12-13")
+    every = middle("added_all") / _MIB
+    yield Figure("and after a look at all cards", every, "MiB")
+    yield Figure("of which its own", middle("own_all") / _MIB, "MiB", 1)
     yield Figure("threads added", middle("threads"), "", 0, "6")
 
 

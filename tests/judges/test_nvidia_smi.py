@@ -12,7 +12,7 @@ import pytest
 
 from tests.driver.state_file import StateFile, live
 from tests.e2e.harness.errors import CommandFailed
-from tests.judges.conftest import Have
+from tests.judges.conftest import Have, MakeRoot
 from tests.judges.driver_root import DriverRoot
 
 CARDS = 16
@@ -82,6 +82,26 @@ def test_everything_as_text(smi: Path, root: DriverRoot) -> None:
     told = root.ask(smi, "-q")
     assert re.findall(r"GPU UUID +: (\S+)", told) == [card.uuid for card in root.cards]
     assert told.rstrip().splitlines()[-1].strip()
+
+
+@pytest.mark.parametrize(
+    ("model", "cards"),
+    [("T4", 1), ("V100-SXM2-32GB", 8), ("RTX-4090", 8), ("L40S", 16), ("B200", 8),
+     ("A100-SXM4-40GB", 128)],
+)  # fmt: skip
+def test_everything_of_other_models(smi: Path, root_of: MakeRoot, model: str, cards: int) -> None:
+    root = root_of(model, cards)
+    log = ElementTree.fromstring(root.ask(smi, "-q", "-x"))
+    assert [
+        (
+            card.findtext("uuid"),
+            card.findtext("product_name"),
+            card.findtext("fb_memory_usage/total"),
+        )
+        for card in log.findall("gpu")
+    ] == [(card.uuid, card.name, f"{card.memory} MiB") for card in root.cards]
+    assert root.ask(smi, "-q").count("GPU UUID") == cards
+    assert root.ask(smi).count("Default |") == cards
 
 
 @pytest.mark.parametrize(
