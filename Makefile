@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PROTO_OUT := src/hami_mock/kubelet/_proto
 
-.PHONY: help setup demo test test-all browser e2e e2e-all e2e-prepare lint format fuzz soak load bench picture pictures binary proto references lock sbom clean
+.PHONY: help setup demo test test-all native judges browser e2e e2e-all e2e-prepare lint format fuzz soak load bench picture pictures binary proto references lock sbom clean
 
 help: ## show this list
 	@grep -hE '^[a-z][a-z0-9-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | \
@@ -33,11 +33,12 @@ demo: $(READY) ## see it work here, without a cluster
 	@$(BIN)/hami-mock demo
 
 test: $(READY) ## run all tests that need no cluster, and print their coverage
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/driver.txt
 	@$(BIN)/coverage erase
 	@# Side by side: one computes while the other waits for sockets.
 	@mkdir -p build; $(BIN)/coverage run -m pytest tests/unit >build/unit-tests.log 2>&1 & unit=$$!; \
 		trap 'kill $$unit 2>/dev/null || true' EXIT; \
-		failed=0; $(BIN)/coverage run -m pytest tests/integration tests/prometheus || failed=$$?; \
+		failed=0; $(BIN)/coverage run -m pytest tests/integration tests/prometheus tests/driver || failed=$$?; \
 		wait $$unit || failed=$$?; cat build/unit-tests.log; exit $$failed
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report
@@ -46,6 +47,11 @@ test-all: ## run the tests on every Python from 3.11 to 3.14 that this machine h
 	@for v in 3.11 3.12 3.13 3.14; do p=$$(command -v python$$v) && $$p --version >/dev/null 2>&1 \
 		|| { echo "== Python $$v: not on this machine"; continue; }; \
 		echo "== Python $$v"; $(MAKE) VENV=.venv-$$v PYTHON=$$p .venv-$$v/.ready; .venv-$$v/bin/python -m pytest; done
+
+native: $(READY) ## compile the driver's library for this machine and for arm64
+	@command -v aarch64-linux-gnu-gcc >/dev/null || $(BIN)/python -m pip install --quiet \
+		--disable-pip-version-check --require-hashes -r requirements/native.txt
+	@$(BIN)/python hatch_build.py
 
 e2e: $(READY) ## prove it on a real Kubernetes 1.35, made and removed here (needs root)
 	@$(MAKE) e2e-on-1.35
@@ -66,8 +72,17 @@ e2e-all: $(READY) ## the same on Kubernetes 1.35 and 1.36, side by side
 e2e-on-%: $(READY)
 	@$(BIN)/python -m pytest $(E2E_TESTS) -v --durations=10 --kubernetes $* $(E2E_FLAGS)
 
-e2e-prepare: $(READY) ## compile now what e2e-all needs, once; takes minutes
+e2e-prepare: $(READY) ## compile now what e2e-all and judges need, once; takes minutes
 	@$(BIN)/python -m tests.e2e.harness prepare --kubernetes all
+	@$(BIN)/python -m tests.judges
+
+# What native/ is now, where a client finds it.
+.PHONY: compiled
+compiled: $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+
+judges: compiled ## let NVIDIA's own programs and other clients of NVML look at the driver
+	@$(BIN)/python -m pytest tests/judges --durations=5
 
 browser: $(READY) ## see the page in Chromium (PICTURES=DIR keeps its pictures)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/browser.txt
@@ -80,6 +95,7 @@ lint: $(READY) ## check style, types, who imports whom, and generated code
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo --no-cache
 	@$(BIN)/python tools/generate.py --check
+	@$(BIN)/python tools/native_header.py --check
 	@$(BIN)/python tools/references.py --check
 
 format: $(READY) ## put the code into its usual form
@@ -95,7 +111,7 @@ soak: $(READY) ## see that nothing grows in 30 minutes of trouble (SOAK_MINUTES=
 load: $(READY) ## allocate as fast as can be, on one agent and on 16, beside the last figures
 	@$(BIN)/python -m bench.load
 
-bench: $(READY) ## measure start, lists, memory and CPU against grpc.aio + protobuf
+bench: compiled ## measure start, lists, memory and CPU against grpc.aio + protobuf
 	@$(BIN)/python -m bench
 
 picture: $(READY) ## record the demo and draw docs/picture.svg
@@ -107,8 +123,9 @@ pictures: $(READY) ## draw docs/pictures/ from two simulated hours and a real Pr
 binary: $(READY) ## make dist/hami-mock, a single file that needs no Python
 	@$(BIN)/python tools/make_binary.py
 
-proto: $(READY) ## generate the gRPC code again from protos/
+proto: $(READY) ## generate the gRPC code and native/layout.h again
 	@$(BIN)/python tools/generate.py
+	@$(BIN)/python tools/native_header.py
 
 references: $(READY) ## write docs/flags.md, schemas/ and docs/observability.md's tables again
 	@$(BIN)/python tools/references.py
@@ -121,4 +138,4 @@ sbom: $(READY) ## write dist/*.cdx.json, what the image installs, and check the 
 	@$(BIN)/python tools/sbom.py
 
 clean: ## remove all that the other targets made
-	@rm -rf .venv .venv-* build dist .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf .venv .venv-* build dist src/hami_mock/_native .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis

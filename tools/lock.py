@@ -24,6 +24,9 @@ SOURCES = {
     "dev": ["pyproject.toml", "--group=dev"],
     "go": ["--group=go"],
     "browser": ["--group=browser"],
+    "driver": ["--group=driver"],
+    "native": ["--group=native"],
+    "judges": ["--group=judges"],
 }
 
 for name, sources in SOURCES.items():

@@ -4,6 +4,7 @@ import logging
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import anyio
@@ -35,6 +36,7 @@ from hami_mock.views.page.snapshot import snapshot
 if TYPE_CHECKING:
     from hami_mock.cluster.kubernetes import Kubernetes
     from hami_mock.sources.load import LoadSource
+    from hami_mock.views.driver.view import DriverView
     from hami_mock.views.hami.allocator import Allocator
 
 _log = logging.getLogger(__name__)
@@ -95,7 +97,14 @@ class Agent:
             from hami_mock.views.hami import allocator
 
             self._allocator = allocator.Allocator(self.state, kubernetes)
-        self._plugins = Plugins(self.state, self.directory, self._allocator)
+        self._driver: DriverView | None = None
+        if settings.driver:
+            from hami_mock.views.driver import compiled, view
+
+            root, version = Path(settings.driver_root), settings.driver_version
+            self._driver = view.DriverView(self.state, root, version, compiled.read)
+        given_with = self._driver.given_with if self._driver else None
+        self._plugins = Plugins(self.state, self.directory, self._allocator, given_with)
         self.plugins = self._plugins.all
 
     def _parts(self) -> Iterator[tuple[str, Part]]:
@@ -116,7 +125,11 @@ class Agent:
             yield "http", HttpView(settings.http_listen, routes)
             yield "page", feed
         yield "inventory", self.inventory
-        yield "device plugins", self._plugins
+        if self._driver is not None:
+            # Before the kubelet asks for what it gives containers.
+            yield "driver", self._driver
+        if settings.device_plugins:
+            yield "device plugins", self._plugins
         yield "socket folder", self.directory
         yield "configuration", self.configuration
         yield "scenario", self.stage
@@ -135,11 +148,17 @@ class Agent:
             from hami_mock.views.exporters.view import exporter_views
 
             yield from exporter_views(settings, self.state)
-        if kubernetes is not None and settings.kubernetes_events:
+        if kubernetes is not None:
+            yield from self._cluster_views(kubernetes)
+
+    def _cluster_views(self, kubernetes: "Kubernetes") -> Iterator[tuple[str, Part]]:
+        """Yield what shows the state to the API server."""
+        settings = self.settings
+        if settings.kubernetes_events:
             from hami_mock.views.node_events import NodeEvents
 
             yield "node events", NodeEvents(kubernetes, self.state)
-        if kubernetes is not None and settings.labels:
+        if settings.labels:
             from hami_mock.views.labels.labeller import Labeller, Registrations, Wanted
 
             yield "labels", Labeller(
@@ -147,7 +166,7 @@ class Agent:
                 Wanted(settings.labels, settings.driver_version, settings.labels_remove),
                 Registrations(self._are_registered, self._plugins.registrations),
             )  # fmt: skip
-        if kubernetes is not None and self._allocator is not None:
+        if self._allocator is not None:
             from hami_mock.views.hami.registrar import Registrar
 
             yield "hami allocator", self._allocator
@@ -156,7 +175,7 @@ class Agent:
     def _are_registered(self) -> bool:
         """Tell whether the kubelet has all that there is; a companion must know its cards first."""
         is_known = bool(self.state.node.cards) or not self.configuration.missing
-        return is_known and self._plugins.are_registered()
+        return is_known and (not self.settings.device_plugins or self._plugins.are_registered())
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Run until cancelled.

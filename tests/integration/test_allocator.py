@@ -60,7 +60,8 @@ class Rig:
     async def ask(self, *sizes: int, resource: Resource = GPU) -> list[dict[str, str]]:
         """Do what the kubelet does; which slots it chose is all the same."""
         requests = [[f"{resource.cards[0].uuid}-{i}" for i in range(size)] for size in sizes]
-        return await self.allocator.assign(resource, requests)
+        found = await self.allocator.assign(resource, requests)
+        return [{**allotted.variables} for allotted in found]
 
     def annotations(self, name: str = "p1") -> dict[str, str]:
         return self.server.annotations("pods", name, "default")

@@ -1,20 +1,18 @@
 """A client's connection as the agent sees it, with bounds: how long, how much, and from whom."""
 
-import os
 import socket
-import struct
 
 import anyio
 
 from hami_mock.control.protocol import MOST_REQUEST_BYTES
 from hami_mock.errors import UsageError
+from hami_mock.kit.own_socket import is_allowed
 
 _REQUEST_SECONDS = 5.0
 """A client sends its request as soon as it is connected."""
 _SEND_SECONDS = 10.0
 """Who reads nothing for this long is cut off."""
 _CHUNK = 64 * 1024
-_CREDENTIALS = struct.Struct("iII")
 
 
 class Connection:
@@ -26,10 +24,8 @@ class Connection:
 
     @property
     def is_allowed(self) -> bool:
-        """Whether the other side is root or our own user, whatever the file's mode says by now."""
-        data = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-        _, uid, _ = _CREDENTIALS.unpack(data)
-        return uid in (0, os.geteuid())
+        """Whether the other side is root or our own user."""
+        return is_allowed(self._socket)
 
     async def read_line(self) -> bytes:
         """Return the request, or nothing if the other side closed before it had sent one.

@@ -4,10 +4,8 @@ asyncio's own servers lose a connection that comes in while they are stopped. He
 is a task of one group, which is cancelled: what was let in is closed, whenever that was.
 """
 
-import errno
 import logging
 import socket
-import stat
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from functools import partial
@@ -23,13 +21,12 @@ from hami_mock.control.protocol import FLAG, STREAMS, error_line, read_request, 
 from hami_mock.errors import HamiMockError, StartError
 from hami_mock.kit.concurrency import Backoff, first_of
 from hami_mock.kit.folder_watch import FolderWatch, Identity, identity
+from hami_mock.kit.own_socket import listen_at
 
 _MOST_CONNECTIONS = 32
 _REST_SECONDS = 1.0
 """What passes before the next try when this process has no file left to accept with."""
 _FIRST_RETRY_SECONDS = 1.0
-
-_TAKEN = "another agent listens on it"
 
 _log = logging.getLogger(__name__)
 
@@ -74,7 +71,7 @@ class ControlServer:
     def _try_to_listen(self) -> socket.socket | None:
         before = self._reason
         try:
-            listener = _listen(self._path)
+            listener = listen_at(self._path)
         except OSError as error:
             self._reason = str(error.strerror or error)
             if self._reason != before:
@@ -174,40 +171,3 @@ class ControlServer:
                     await connection.send(result_line(result))
 
         await first_of(send, connection.until_closed)
-
-
-def _listen(path: Path) -> socket.socket:
-    """Return a listener at the path. Raises OSError if there can be none."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _remove_stale(path)
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        listener.setblocking(False)
-        listener.bind(str(path))
-        # Before anybody can connect: until it listens, they are refused.
-        path.chmod(0o600)
-        listener.listen()
-    except OSError:
-        listener.close()
-        raise
-    return listener
-
-
-def _remove_stale(path: Path) -> None:
-    """Remove the socket of an agent that is gone. Raises OSError if something else is there."""
-    try:
-        mode = path.lstat().st_mode
-    except FileNotFoundError:
-        return
-    if not stat.S_ISSOCK(mode):
-        raise OSError(errno.EEXIST, "a file that is not a socket is in its place")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.setblocking(False)
-        try:
-            probe.connect(str(path))
-        except ConnectionRefusedError:
-            path.unlink()
-        except BlockingIOError:
-            raise OSError(errno.EADDRINUSE, _TAKEN) from None
-        else:
-            raise OSError(errno.EADDRINUSE, _TAKEN)

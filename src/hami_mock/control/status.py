@@ -103,7 +103,7 @@ def _holding(holding: Holding, card: Card, state: NodeState) -> dict[str, Any]:
         "instances": [
             {
                 "uuid": instance.uuid,
-                "profile": instance.profile.name,
+                "profile": instance.profile,
                 "start": instance.start,
                 "gpu_instance": instance.gpu_instance,
                 "compute_instance": instance.compute_instance,

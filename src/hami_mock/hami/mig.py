@@ -25,17 +25,6 @@ class MigProfile:
 
 
 @dataclass(frozen=True)
-class MigInstance:
-    """A part of a card that was cut out of it: its profile, its first memory slice, its names."""
-
-    uuid: str
-    profile: MigProfile
-    start: int
-    gpu_instance: int
-    compute_instance: int = 0
-
-
-@dataclass(frozen=True)
 class MigTemplate:
     """Some instances of one kind, as a part of a geometry."""
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hami_mock.hami.assignment import AssignedDevice, Assignment
 from hami_mock.hami.errors import Malformed
-from hami_mock.hami.mig import MigInstance
 from hami_mock.kit.text import cut
 from hami_mock.kubelet.holder import Container
 from hami_mock.node.cards import Card
 from hami_mock.node.holdings import Part, Parts
+from hami_mock.node.instances import Instance
 from hami_mock.node.pods import Pod
 from hami_mock.vendors.hami_vendor import HamiVendor
 from hami_mock.vendors.handout import has_claims
@@ -169,13 +169,19 @@ def _made(side: _Side, told: str) -> _Made:
     return found
 
 
-def _instances(made: Iterable[MadeInstance], side: _Side, uuid: str) -> tuple[MigInstance, ...]:
+def _instances(made: Iterable[MadeInstance], side: _Side, uuid: str) -> tuple[Instance, ...]:
     """Return those that the card can be cut into; anybody may write more on a pod of theirs."""
     card = next(card for card in side.cards if card.uuid == uuid)
     profiles = {each.name: each for each in side.vendor.scheduling.profiles(card.model)}
     return tuple(
-        MigInstance(
-            each.uuid, profiles[each.profile], each.start, each.gpu_instance, each.compute_instance
+        Instance(
+            each.uuid,
+            each.profile,
+            profiles[each.profile].memory,
+            profiles[each.profile].cores,
+            each.start,
+            each.gpu_instance,
+            each.compute_instance,
         )
         for each in made
         if each.profile in profiles

@@ -21,13 +21,15 @@ class CardGroup:
     """Cards of one model, side by side on a node.
 
     `numa` has the NUMA node of each card (None: not said), `links` sets of card positions in this
-    group that are linked to each other (NVLink and its like).
+    group that are linked to each other (NVLink and its like). `cut` are the profiles that each card
+    is cut into; None: it isn't.
     """
 
     model: Model
     memory: int
     numa: tuple[int | None, ...]
     links: tuple[frozenset[int], ...] = ()
+    cut: tuple[str, ...] | None = None
 
     @property
     def cards(self) -> int:
@@ -45,6 +47,7 @@ class Card:
     memory: int
     numa: int | None
     link: str | None
+    cut: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         # A real plugin's annotation may have anything for an ID or a model, and all views show it.
@@ -97,6 +100,7 @@ def make_cards(node_name: str, vendor: Vendor, groups: Iterable[CardGroup]) -> t
                     memory=group.memory,
                     numa=numa,
                     link=next(links, None),
+                    cut=group.cut,
                 )
             )
     return tuple(cards)

@@ -12,6 +12,7 @@ class Kind(StrEnum):
     CARD_RETURNED = "CardReturned"
     CARD_DEGRADED = "CardDegraded"
     CARD_RESTORED = "CardRestored"
+    CARD_CUT = "CardCut"
     XID = "Xid"
     FAULT_BEGAN = "FaultBegan"
     FAULT_ENDED = "FaultEnded"

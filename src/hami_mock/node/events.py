@@ -39,7 +39,8 @@ class EventLog:
         self.counts: Counter[Kind] = Counter()
         self._clock = clock
         self._recent: deque[Event] = deque(maxlen=_KEPT)
-        self._more = Broadcast()
+        self.more = Broadcast()
+        """Told after each event."""
 
     def add(self, kind: Kind, subject: str, message: str) -> None:
         """Log, count and keep an event; whatever its texts are, it is one printable line."""
@@ -49,12 +50,12 @@ class EventLog:
         self._recent.append(event)
         level = logging.WARNING if event.is_warning else logging.INFO
         _log.log(level, "%s: %s%s", kind, subject and f"{subject}: ", message)
-        self._more.send()
+        self.more.send()
 
     def after(self, number: int) -> list[Event]:
         return [event for event in self._recent if event.number > number]
 
     async def wait_after(self, number: int) -> list[Event]:
         """Return the same, but wait until there is one."""
-        await self._more.wait_until(lambda: bool(self.after(number)))
+        await self.more.wait_until(lambda: bool(self.after(number)))
         return self.after(number)

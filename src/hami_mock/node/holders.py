@@ -9,7 +9,7 @@ from hami_mock.kit.broadcast import Broadcast
 from hami_mock.kubelet.holder import Container, Holder
 
 if TYPE_CHECKING:
-    from hami_mock.hami.mig import MigInstance
+    from hami_mock.node.instances import Instance
 
 _GRACE_SECONDS = 30.0
 """The kubelet knows a pod's devices as soon as it has got them. What it doesn't know after this
@@ -33,7 +33,7 @@ class Holding:
     memory: int = 0
     cores: int = 100
     slots: int = 0
-    instances: "tuple[MigInstance, ...]" = ()
+    instances: "tuple[Instance, ...]" = ()
 
 
 @dataclass(frozen=True)

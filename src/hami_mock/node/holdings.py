@@ -19,8 +19,8 @@ from hami_mock.node.holders import Holding
 from hami_mock.vendors import Role
 
 if TYPE_CHECKING:
-    from hami_mock.hami.mig import MigInstance
     from hami_mock.node.assigned import Assigned
+    from hami_mock.node.instances import Instance
     from hami_mock.node.resources import Resource
     from hami_mock.node.state import NodeState
 
@@ -40,7 +40,7 @@ class Part(NamedTuple):
     devices: int
     memory: int
     cores: int
-    instances: "tuple[MigInstance, ...]" = ()
+    instances: "tuple[Instance, ...]" = ()
 
 
 Parts = Mapping[str, Part]

@@ -9,11 +9,14 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from math import exp
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hami_mock.node.fault import Fault
-from hami_mock.node.readings import Reading, Throttle
+from hami_mock.node.readings import Reading, Throttle, Usage
 from hami_mock.vendors.physics import Traits
+
+if TYPE_CHECKING:
+    from hami_mock.node.instances import Instance
 
 _FAST_SECONDS, _SLOW_SECONDS = 1.0, 45.0
 _FAST_SHARE = 0.35
@@ -186,15 +189,20 @@ def _link_speed(traits: Traits, work: Work, trouble: Trouble) -> float:
     return traits.link * 1e9 * _LINK_SHARE * linked / 100
 
 
-def part_of(reading: Reading, memory: int, used: int, busy: float) -> Reading:
-    """Return what a part of a card shows, that has so many MiB, and is so busy (percent of it).
+def instance_reading(whole: Reading, instance: "Instance", usage: Usage | None) -> Reading:
+    """Return what a part of a card shows, with the work of the container that has it.
 
-    What nobody can tell of a part alone is the card's.
+    A container's work is spread evenly over all that it has of the card. What nobody can tell of a
+    part alone is the card's.
     """
-    reserved = min(reading.memory_reserved, memory)
+    memory, used, busy = instance.memory, 0, 0.0
+    if usage is not None:
+        used = usage.load.memory * memory // sum(each.memory for each in usage.instances)
+        busy = min(100.0, 100 * usage.load.busy / sum(each.cores for each in usage.instances))
+    reserved = min(whole.memory_reserved, memory)
     used = min(used, memory - reserved)
     return replace(
-        reading,
+        whole,
         busy=busy,
         memory_busy=busy * _MEMORY_BUSY,
         memory_used=used,

@@ -11,7 +11,7 @@ from hami_mock.kubelet.holder import Container
 from hami_mock.node.holders import Load
 
 if TYPE_CHECKING:
-    from hami_mock.hami.mig import MigInstance
+    from hami_mock.node.instances import Instance
 
 
 class Throttle(StrEnum):
@@ -80,5 +80,5 @@ class Usage:
     memory_limit: int
     cores_limit: int
     slots: int = 1
-    instances: "tuple[MigInstance, ...]" = ()
+    instances: "tuple[Instance, ...]" = ()
     """What was cut out of the card for it."""

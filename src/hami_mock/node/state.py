@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from hami_mock.kit.broadcast import Broadcast
 from hami_mock.kubelet.holder import Container
@@ -20,6 +21,10 @@ from hami_mock.node.readings import Reading, Usage
 from hami_mock.node.resources import Resource
 from hami_mock.node.sizing import Node
 from hami_mock.node.xid import APPLICATION_ERRORS, describe
+
+if TYPE_CHECKING:
+    # Few cards are cut.
+    from hami_mock.node.instances import Cut, Instance
 
 _IDLE = Load()
 _SHOWN = 20
@@ -82,6 +87,11 @@ class NodeState:
         self.pod_changes = Broadcast()
         self._holdings = Holdings()
         self.changes = Broadcast()
+        self.cuts: dict[str, Cut] = {}
+        """What was cut out of each card that can be cut now (in MIG mode), by its UUID."""
+        self.power_limits: dict[str, float] = {}
+        """W that cards may draw, by UUID, where somebody has set it; else it is the model's."""
+        self._cut({})
         self._index()
 
     @property
@@ -140,7 +150,8 @@ class NodeState:
 
     def change(self, node: Node) -> None:
         """Take another configuration of the node; faults of what is gone go with it."""
-        self.node = node
+        before, self.node = self.cards, node
+        self._cut(before)
         here = {card.uuid for card in node.cards} | {resource.name for resource in node.resources}
         self.faults = tuple(
             replace(f, targets=f.targets & here) if f.targets - here else f
@@ -171,6 +182,42 @@ class NodeState:
     def holdings(self) -> dict[str, list[Holding]]:
         """Return who holds how much of each card, by the card's UUID."""
         return self._holdings.of(self)
+
+    def limit_power(self, card: Card, watts: float) -> None:
+        """Let a card draw no more than so much."""
+        self.power_limits = {**self.power_limits, card.uuid: watts}
+        self._update()
+
+    def cut(self, card: Card, cut: "Cut | None") -> None:
+        """Take over what was cut out of a card; None: it can't be cut any more."""
+        self.cuts = {uuid: each for uuid, each in self.cuts.items() if uuid != card.uuid}
+        if cut is not None:
+            self.cuts[card.uuid] = cut
+        from hami_mock.node.instances import told
+
+        self.events.add(Kind.CARD_CUT, card.name, told(cut))
+        self._update()
+
+    def cut_of(self, card: Card) -> "Cut | None":
+        """Return what a card is cut into, whoever has cut it; None: it isn't in MIG mode."""
+        cut = self.cuts.get(card.uuid)
+        held = [instance for usage in self.usages(card) for instance in usage.instances]
+        if not held:
+            return cut
+        from hami_mock.node.instances import Cutter
+
+        return Cutter(card.vendor, card.model, card.uuid).with_held(cut, held)
+
+    def instances(self, card: Card) -> "list[Instance]":
+        """Return the devices that a card is cut into, whoever has cut it, in their order on it."""
+        held = (instance for usage in self.usages(card) for instance in usage.instances)
+        found = {instance.uuid: instance for instance in held}
+        if cut := self.cuts.get(card.uuid):
+            from hami_mock.node.instances import Cutter
+
+            own = Cutter(card.vendor, card.model, card.uuid).devices(cut)
+            found = {instance.uuid: instance for instance in own} | found
+        return sorted(found.values(), key=lambda each: (each.start, each.compute_instance))
 
     def usages(self, card: Card) -> list[Usage]:
         """Return what the containers that hold a card make of it, sorted by container."""
@@ -226,6 +273,19 @@ class NodeState:
         else:
             self.events.add(fault.kind.ended, self.name_of(target), f"no longer {fault.text}")
 
+    def _cut(self, before: Mapping[str, Card]) -> None:
+        """Cut cards as they are configured, but for those that were so before."""
+        cuts = {}
+        for card in self.node.cards:
+            known = before.get(card.uuid)
+            if known is not None and (known.model, known.cut) == (card.model, card.cut):
+                cut = self.cuts.get(card.uuid)
+            else:
+                cut = _configured(card)
+            if cut is not None:
+                cuts[card.uuid] = cut
+        self.cuts = cuts
+
     def _index(self) -> None:
         self.cards = {card.uuid: card for card in self.node.cards}
         self.resources = {resource.name: resource for resource in self.node.resources}
@@ -237,3 +297,11 @@ class NodeState:
     def _update(self) -> None:
         self._index()
         self.changes.send()
+
+
+def _configured(card: Card) -> "Cut | None":
+    if card.cut is None:
+        return None
+    from hami_mock.node.instances import Cutter
+
+    return Cutter(card.vendor, card.model, card.uuid).cut_into(card.cut)

@@ -56,7 +56,7 @@ def _listed_groups(vendor: Vendor, values: Merged) -> tuple[CardGroup, ...]:
         values.refuse(listed, total, f"at most {MOST_CARDS} cards in all groups together")
     values.problems += [
         f"{values.place(name)}: {place} lists the cards: change them there"
-        for name in (f"{vendor.prefix}-model", f"{vendor.prefix}-memory")
+        for name in (f"{vendor.prefix}-{what}" for what in ("model", "memory", "mig"))
         if values.rank(name) > values.rank(listed)
     ]
     if values.rank(name := f"{vendor.prefix}-cards") <= values.rank(listed):
@@ -84,7 +84,10 @@ def _simple_group(vendor: Vendor, values: Merged) -> tuple[CardGroup, ...]:
     memory = values[f"{vendor.prefix}-memory"] if f"{vendor.prefix}-memory" in BY_NAME else None
     if model is None or not cards:
         return ()
-    return (CardGroup(model, memory or model.memory, (None,) * cards),)
+    option = f"{vendor.prefix}-mig"
+    profiles = values[option] if option in BY_NAME else None
+    cut = _cut(vendor, model, profiles, values.place(option), values.problems)
+    return (CardGroup(model, memory or model.memory, (None,) * cards, cut=cut),)
 
 
 def _group(vendor: Vendor, group: object, place: str, problems: list[str]) -> CardGroup | None:
@@ -110,7 +113,39 @@ def _group(vendor: Vendor, group: object, place: str, problems: list[str]) -> Ca
     model = _find_model(vendor, name, fields.at("model"), problems)
     if model is None:
         return None
-    return CardGroup(model, get("memory") or model.memory, tuple(numa), tuple(links))
+    cut = _cut(vendor, model, get("mig"), fields.at("mig"), problems)
+    return CardGroup(model, get("memory") or model.memory, tuple(numa), tuple(links), cut)
+
+
+def _cut(
+    vendor: Vendor,
+    model: catalog.Model,
+    profiles: tuple[str, ...] | None,
+    place: str,
+    problems: list[str],
+) -> tuple[str, ...] | None:
+    """Return what cards are to be cut into, if they can be; else there is a problem."""
+    if profiles is None:
+        return None
+    from hami_mock.node.instances import Cutter, NoInstance, NoRoom
+
+    try:
+        cutter = Cutter(vendor, model)
+    except NoInstance:
+        allowed = f"left out: cards of model {model.name} can't be cut"
+        problems.append(not_allowed(place, ",".join(profiles), allowed))
+        return None
+    try:
+        cutter.cut_into(profiles)
+    except NoInstance:
+        names = ", ".join(profile.name for profile in cutter.profiles)
+        problems.append(
+            not_allowed(place, ",".join(profiles), f"profiles of {model.name}: {names}")
+        )
+    except NoRoom as error:
+        allowed = f"profiles that fit on one {model.name} together: {error}"
+        problems.append(not_allowed(place, ",".join(profiles), allowed))
+    return profiles
 
 
 def _find_model(vendor: Vendor, name: str, place: str, problems: list[str]) -> catalog.Model | None:

@@ -118,6 +118,12 @@ def _numa(value: object) -> int | list[int]:
     return [_NUMA.read(node) for node in value] if isinstance(value, list) else _NUMA.read(value)
 
 
+PROFILES = listed(
+    pattern(r"[0-9]{1,2}g\.\S{1,20}", "a MIG profile such as 1g.10gb", "PROFILE"),
+    "MIG profiles separated by commas, such as 3g.40gb,2g.20gb,1g.10gb",
+    "PROFILE,…",
+)
+
 GROUP_KEYS: Mapping[str, Kind[Any]] = {
     "cards": _whole(1, MOST_CARDS),
     "model": MODEL,
@@ -132,6 +138,7 @@ GROUP_KEYS: Mapping[str, Kind[Any]] = {
         "lists of card positions in the group, such as [[0, 1], [2, 3]], each card in at most one",
         {"type": "array", "items": {"type": "array", "items": CARDS.schema}},
     ),
+    "mig": PROFILES,
 }
 
 GROUPS = checked(

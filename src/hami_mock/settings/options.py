@@ -14,7 +14,7 @@ from typing import Any
 from hami_mock.kit.values import SEED, SWITCH, Kind, choice
 from hami_mock.node.xid import APPLICATION_ERRORS
 from hami_mock.settings import kinds
-from hami_mock.settings.places import CONTROL_SOCKET
+from hami_mock.settings.places import CONTROL_SOCKET, DRIVER_ROOT
 from hami_mock.vendors import VENDORS, Role, Vendor
 from hami_mock.vendors.labelling import LabelSet
 
@@ -73,6 +73,7 @@ _general = partial(Option, section="General")
 _hami = partial(Option, section="HAMi")
 _faults = partial(Option, section="Faults")
 _load = partial(Option, section="Load")
+_driver = partial(Option, section="Driver", waits=True)
 _metrics = partial(Option, section="Metrics", waits=True)
 
 # fmt: off
@@ -86,6 +87,9 @@ GENERAL = (
              "restrict the node to cards from these vendors, such as nvidia,mlu"),
     _general("socket-dir", kinds.FOLDER, "/var/lib/kubelet/device-plugins",
              "folder of the kubelet's device-plugin sockets", waits=True),
+    _general("device-plugins", SWITCH, True,
+             "register the resources with the kubelet; off: leave that to a real device plugin, "
+             "which finds the cards in the driver root", waits=True),
     _general("http-listen", kinds.ADDRESS, ":9396",
              "address that serves /healthz, /readyz and /metrics", waits=True),
     _general("kubelet-version", kinds.VERSION, None,
@@ -134,6 +138,13 @@ GENERAL = (
           "replay a recorded load (CSV) for containers without an annotation", waits=True),
     _load("time-factor", kinds.TIME_FACTOR, 1,
           "let the time of loads and readings run this many times as fast"),
+    _driver("driver", SWITCH, False,
+            "show the cards to NVML's clients too: keep a driver root up to date, and mount the "
+            "library and device nodes into pods"),
+    _driver("driver-root", kinds.FOLDER, DRIVER_ROOT,
+            "folder of the driver root; on the host it must be at the same path"),
+    _driver("driver-version", kinds.DRIVER_VERSION, "580.95.05",
+            "version of NVIDIA's driver to show"),
     _metrics("dcgm-listen", kinds.ADDRESS, "",
              "address that serves dcgm-exporter's metrics, usually :9400 (default: off)"),
     _metrics("dcgm-sharing", SWITCH, False,
@@ -144,8 +155,6 @@ GENERAL = (
              "after it"),
     _metrics("dcgm-extras", SWITCH, False,
              "serve DCGM_EXP_* (recent Xids and clock events, health) and the fan's speed too"),
-    _metrics("driver-version", kinds.DRIVER_VERSION, "580.95.05",
-             "version of NVIDIA's driver to show"),
     _metrics("hami-monitor-listen", kinds.ADDRESS, "",
              "address that serves the metrics of HAMi's monitor, usually :9394 (default: off)"),
     _metrics("hami-monitor-legacy", SWITCH, False,
@@ -181,6 +190,9 @@ def _vendor_options(vendor: Vendor) -> Iterator[Option]:
     if vendor.modes:
         text = "how cards are sliced, as reported to HAMi's scheduler"
         yield option("mode", choice(*vendor.modes), vendor.modes[0], text)
+    if vendor.cutting:
+        text = "cut each card into these MIG instances ('' for MIG mode without any)"
+        yield option("mig", kinds.PROFILES, None, text)
     for offer in vendor.offers:
         name, text = offer.name or None, f"name of the resource that counts {offer.role}"
         text += "; registered only if you name it" if offer.hami else ""

@@ -43,6 +43,7 @@ class Settings:
 
     node_name: str
     socket_dir: str
+    device_plugins: bool
     http_listen: str
     log_level: str
     log_format: str
@@ -63,11 +64,13 @@ class Settings:
     load: str
     load_trace: tuple[str, ...] | None
     time_factor: int
+    driver: bool
+    driver_root: str
+    driver_version: str
     dcgm_listen: str
     dcgm_sharing: bool
     dcgm_hostname_label: str
     dcgm_extras: bool
-    driver_version: str
     hami_monitor_listen: str
     hami_monitor_legacy: bool
     vendor_metrics_listen: str

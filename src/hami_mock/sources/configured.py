@@ -28,15 +28,16 @@ def configured_node(settings: Settings, version: Version | None, past: Past = _N
     Raises UsageError for each resource whose list the kubelet wouldn't accept, or that leaves a
     card without a device.
     """
-    cards = [
-        (vendor, make_cards(settings.node_name, vendor.vendor, vendor.groups))
-        for vendor in settings.vendors
-    ]
+    cards = [(vendor, vendor_cards(settings, vendor)) for vendor in settings.vendors]
     shares = [share for vendor, own in cards for share in _shares(vendor, own)]
     resources, left_out = size(shares, version, past)
     if left_out:
         raise UsageError([f"{name}: {reason}" for name, reason in left_out])
     return Node(settings.node_name, tuple(card for _, own in cards for card in own), resources)
+
+
+def vendor_cards(settings: Settings, vendor: VendorSettings) -> tuple[Card, ...]:
+    return make_cards(settings.node_name, vendor.vendor, vendor.groups)
 
 
 async def plan(settings: Settings, past: Past = _NO_PAST) -> tuple[Node, Version | None]:

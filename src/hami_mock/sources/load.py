@@ -26,7 +26,7 @@ from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import Settings
 from hami_mock.sources.late_load import Start
 from hami_mock.sources.load_plan import Chooser, Held, Job, Rule, Wish, listed
-from hami_mock.vendors.physics import traits
+from hami_mock.vendors.physics import Traits, traits
 
 _SECONDS = 1.0
 _LONGEST_STEP = 30.0
@@ -246,10 +246,15 @@ class LoadSource:
         )
         return Work(min(100.0, busy), 0, len(wishes), linked * min(1.0, 100 / (busy or 1)))
 
+    def _nature(self, card: Card) -> Traits:
+        nature = traits(card.vendor.maker, card.model)
+        limit = self._state.power_limits.get(card.uuid)
+        return nature if limit is None else nature._replace(power_limit=limit)
+
     def _step(self, card: Card, work: Work, seconds: float) -> Inner:
         inner = self._inner.get(card.uuid, Inner())
         trouble = self._damage.of(card.uuid).trouble
-        inner = step(traits(card.vendor.maker, card.model), inner, work, trouble, seconds)
+        inner = step(self._nature(card), inner, work, trouble, seconds)
         self._inner[card.uuid] = inner
         return inner
 
@@ -258,7 +263,7 @@ class LoadSource:
         loads: dict[tuple[str, Container], Load] = {}
         readings: dict[str, Reading] = {}
         for card in self._present:
-            nature = traits(card.vendor.maker, card.model)
+            nature = self._nature(card)
             condition = self._damage.of(card.uuid)
             is_stopped = condition.trouble.stopped
             jobs = self._jobs.get(card.uuid, ())

@@ -1,11 +1,13 @@
 """What a node would offer, whoever decides on its cards."""
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any, NamedTuple
 
 from hami_mock.cluster.kubernetes import Kubernetes, is_configured
 from hami_mock.errors import NotThere, UsageError
 from hami_mock.kubelet.limits import Version
+from hami_mock.node.cards import Card
 from hami_mock.node.sizing import Node
 from hami_mock.settings.settings import Settings
 from hami_mock.sources import configured
@@ -33,6 +35,17 @@ async def plan(settings: Settings, document: Mapping[str, Any] | None = None) ->
     document = await _ask(settings.node_name) if document is None else document
     derived = derive(document, settings, config=device_config(settings))
     return Plan(derived.node, settings.kubelet_version or version_of(document), derived.reasons)
+
+
+async def cards(settings: Settings) -> tuple[Card, ...]:
+    """Return the cards of a node, whether or not the kubelet could bear all of their devices.
+
+    Raises UsageError if they are those of a real node, and there is none to ask.
+    """
+    if settings.is_companion:
+        return (await plan(settings)).node.cards
+    own = (configured.vendor_cards(settings, vendor) for vendor in settings.vendors)
+    return tuple(chain.from_iterable(own))
 
 
 async def _ask(node_name: str) -> Mapping[str, Any]:

@@ -1,7 +1,10 @@
 """What a card can be cut into."""
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from hami_mock.vendors.catalog import Model
 
 
 class InstanceProfile(NamedTuple):
@@ -29,6 +32,19 @@ class InstanceProfile(NamedTuple):
     encoders: int
     jpegs: int
     ofas: int
+
+
+class Cutting(NamedTuple):
+    """How a maker's cards are cut into instances.
+
+    - profiles: what cards of a model can be cut into; nothing if they can't
+    - instance_id: the number of an instance with so many units, from a unit on, of all there are
+    - uuid: of a device: from its card, its profile, where it begins and its number there
+    """
+
+    profiles: "Callable[[Model], tuple[InstanceProfile, ...]]"
+    instance_id: Callable[[int, int, int], int]
+    uuid: Callable[[str, str, int, int], str]
 
 
 def most_slices(profiles: Iterable[InstanceProfile]) -> int:

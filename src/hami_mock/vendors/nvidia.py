@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from hami_mock.hami.config_section import Section
     from hami_mock.hami.mig import MigProfile
     from hami_mock.vendors.catalog import Model
+    from hami_mock.vendors.driver import Driver
     from hami_mock.vendors.exporter import Exporter
     from hami_mock.vendors.handout import Container, Given
+    from hami_mock.vendors.instance_profile import Cutting
     from hami_mock.vendors.scheduling import CardFacts, MadeInstance
 
 _SCORES = "hami.io/node-nvidia-score"
@@ -69,10 +71,22 @@ def _options(root: "Section", node_name: str) -> "Mapping[str, tuple[object, str
     return nvidia_config.options(root, node_name)
 
 
+def _cutting() -> "Cutting":
+    from hami_mock.vendors import nvidia_mig_profiles
+
+    return nvidia_mig_profiles.CUTTING
+
+
 def _exporter() -> "Exporter":
     from hami_mock.vendors import nvidia_exporter
 
     return nvidia_exporter.EXPORTER
+
+
+def _driver() -> "Driver":
+    from hami_mock.vendors import nvidia_root
+
+    return nvidia_root.DRIVER
 
 
 def _labels(wanted: LabelSet, here: CardsHere) -> Mapping[str, str]:
@@ -134,5 +148,7 @@ NVIDIA = Vendor(
         stamps=frozenset({"nvidia.com/gfd.timestamp"}),
     ),
     config=ConfigSection("nvidia", factor="memoryFactor", more=("nodeconfig",), options=_options),
+    cutting=_cutting,
     exporter=_exporter,
+    driver=_driver,
 )

@@ -9,7 +9,6 @@ real as our cards: an instance's UUID is made from its card and its place.
 
 import json
 import math
-import uuid
 from typing import Any
 
 from hami_mock.errors import NotAssigned
@@ -20,11 +19,13 @@ from hami_mock.kit.text import cut
 from hami_mock.vendors.catalog import Model
 from hami_mock.vendors.handout import Container, Given
 from hami_mock.vendors.instance_profile import InstanceProfile, most_slices
-from hami_mock.vendors.nvidia_mig_profiles import instance_id, instance_profiles, whole_units
+from hami_mock.vendors.nvidia_mig_profiles import (
+    instance_id,
+    instance_profiles,
+    instance_uuid,
+    whole_units,
+)
 from hami_mock.vendors.scheduling import MadeInstance
-
-# Any fixed namespace will do; a change of it would rename every instance.
-_NAMESPACE = uuid.UUID("0c4f6a55-1b7d-4f0e-8a58-6d3f3c1e9b20")
 
 # Of all that the driver knows, HAMi's chart lists the plain kinds (no +me or the like, no 1g with
 # the memory of a 2g), without 4g where there is a 7g, and none for the newest models.
@@ -118,9 +119,8 @@ def _instance_id(profile: str, place: MigPlacement) -> int:
 
 def _instance(fields: Fields) -> dict[str, Any]:
     place, profile = _place(fields), fields.get("profile", str)
-    name = f"{fields.get('gpuUUID', str)}/{profile}/{place.start}"
     return {
-        "migUUID": f"MIG-{uuid.uuid5(_NAMESPACE, name)}",
+        "migUUID": instance_uuid(fields.get("gpuUUID", str), profile, place.start),
         "gpuInstanceID": _instance_id(_NVIDIAS_NAMES.get(profile, profile), place),
         "computeInstanceID": 0,
     }

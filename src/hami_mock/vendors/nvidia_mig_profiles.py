@@ -6,11 +6,15 @@ are shares of the card's, and engines are estimates.
 """
 
 import json
+import uuid
 from functools import cache
 from pathlib import Path
 
 from hami_mock.vendors.catalog import Model
-from hami_mock.vendors.instance_profile import InstanceProfile
+from hami_mock.vendors.instance_profile import Cutting, InstanceProfile
+
+# Any fixed namespace will do; a change of it would rename every instance.
+_NAMESPACE = uuid.UUID("0c4f6a55-1b7d-4f0e-8a58-6d3f3c1e9b20")
 
 
 @cache
@@ -34,6 +38,12 @@ def instance_id(units: int, start: int, whole: int) -> int:
     return whole // units - 1 + start // units
 
 
+def instance_uuid(card: str, profile: str, start: int, compute: int = 0) -> str:
+    """Return the UUID of a device: always the same for the same place on the same card."""
+    name = f"{card}/{profile}/{start}" + (f"/{compute}" if compute else "")
+    return f"MIG-{uuid.uuid5(_NAMESPACE, name)}"
+
+
 def whole_units(profile: str, units: int) -> int:
     """Return the units of memory of a card that a profile is of; 0: there is no such card."""
     return max(
@@ -50,3 +60,6 @@ def whole_units(profile: str, units: int) -> int:
 def instance_profiles(model: Model) -> tuple[InstanceProfile, ...]:
     """Return what a card of that model can be cut into; nothing if it can't be cut."""
     return _by_model().get(model.name, ())
+
+
+CUTTING = Cutting(instance_profiles, instance_id, instance_uuid)

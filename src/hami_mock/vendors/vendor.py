@@ -12,8 +12,10 @@ from hami_mock.vendors.scheduling import ConfigSection, Scheduling
 
 if TYPE_CHECKING:
     # What HAMi's scheduler knows takes long to load, and few agents need it.
+    from hami_mock.vendors.driver import Driver
     from hami_mock.vendors.exporter import Exporter
     from hami_mock.vendors.hami_vendor import HamiVendor
+    from hami_mock.vendors.instance_profile import Cutting
 
 
 class Role(StrEnum):
@@ -124,7 +126,9 @@ class Vendor:
     - modes: in which ways its cards can be sliced, the default first
     - has_xids: its driver reports errors by number
     - counted: the resource that can be derived from what its own plugin registers
+    - cutting: loads how its cards are cut into instances, if some can be
     - exporter: loads what its exporter serves; None if nobody reads one
+    - driver: loads what its driver shows where a node has one (--driver); None: it has none
     - labels: what tools look for on a node with its cards
     """
 
@@ -146,7 +150,9 @@ class Vendor:
     modes: tuple[str, ...] = ()
     has_xids: bool = False
     counted: CountRule | None = None
+    cutting: "Callable[[], Cutting] | None" = None
     exporter: "Callable[[], Exporter] | None" = None
+    driver: "Callable[[], Driver] | None" = None
     labels: Labelling = UNLABELLED
 
     @property

@@ -11,9 +11,16 @@ from pathlib import Path
 
 from tests.unit.deploy.program import ROOT
 
-SOURCES = [ROOT / name for name in ("pyproject.toml", "README.md", "LICENSE")] + sorted(
-    file for file in (ROOT / "src").rglob("*") if file.is_file() and "__pycache__" not in file.parts
-)
+_COMPILED = ("__pycache__", "_native")
+SOURCES = [
+    *(ROOT / name for name in ("pyproject.toml", "README.md", "LICENSE", "hatch_build.py")),
+    *sorted(
+        file
+        for folder in ("src", "native")
+        for file in (ROOT / folder).rglob("*")
+        if file.is_file() and not set(_COMPILED) & set(file.parts)
+    ),
+]
 
 
 def build(folder: Path, files: list[Path], *, umask: int, when: int) -> Path:
@@ -53,5 +60,6 @@ def test_the_wheel_has_every_source_file_and_the_licence(tmp_path: Path) -> None
     in_src = [file for file in SOURCES if file.is_relative_to(ROOT / "src")]
     package = {str(file.relative_to(ROOT / "src")) for file in in_src}
     assert package <= names
-    others = {name.split("/", 1)[1] for name in names - package}
+    compiled = {name for name in names if "/_native/" in name}
+    others = {name.split("/", 1)[1] for name in names - package - compiled}
     assert others == {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"}

@@ -406,7 +406,7 @@ def test_each_container_has_its_instances_of_a_card_that_is_cut(cut: NodeState) 
     assert cut_for(cut, text, rows, "one", "two") == {"one": ["MIG-6"], "two": ["MIG-4", "MIG-5"]}
     (one, _) = cut.usages(cut.cards[card])
     (instance,) = one.instances
-    assert (instance.profile.memory, instance.profile.slices) == (4864, 1)
+    assert (instance.memory, instance.cores) == (4864, 15)
     assert (instance.start, instance.gpu_instance, instance.compute_instance) == (6, 7, 0)
 
 

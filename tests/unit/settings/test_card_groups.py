@@ -206,3 +206,22 @@ def test_more_cards_than_a_node_can_have_are_an_error(tmp_path: Path) -> None:
         f"{file}: nvidia-groups: 129 is not allowed: it must be at most 128 cards in all groups "
         "together"
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"nvidia-mig": "1g.5gb"}, "left out: cards of model V100-SXM2-32GB can't be cut"),
+        ({"nvidia-model": "A30", "nvidia-mig": "1g.5gb"}, "profiles of A30: 1g.6gb, 1g.6gb+me"),
+        ({"nvidia-model": "A30", "nvidia-mig": "4g.24gb,1g.6gb"}, "that fit on one A30 together"),
+    ],
+)
+def test_what_cards_can_not_be_cut_into_is_refused(options: dict[str, str], expected: str) -> None:
+    (problem,) = problems_of(lambda: load(options))
+    assert "--nvidia-mig" in problem
+    assert expected in problem
+
+
+def test_cards_of_a_group_are_cut(tmp_path: Path) -> None:
+    text = "nvidia-groups: [{model: A30, mig: [2g.12gb, 1g.6gb]}, {model: T4}]"
+    assert [group.cut for group in groups_of(tmp_path, text)] == [("2g.12gb", "1g.6gb"), None]

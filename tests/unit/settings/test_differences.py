@@ -25,6 +25,8 @@ OTHER = {
     "ignored-xids": "79",
     "source": "hami",
     "labels": "gfd",
+    "driver-root": "/z",
+    "device-plugins": "off",
 }
 """Another value than the default, where `other` can't know one."""
 
@@ -46,7 +48,7 @@ def other(option: Option) -> str:
 @pytest.mark.parametrize(
     "option",
     [o for o in OPTIONS if o.name not in ("config", "device-config-file")
-     and not o.name.endswith("-model")],
+     and not o.name.endswith(("-model", "-mig"))],
     ids=lambda option: option.name,
 )  # fmt: skip
 def test_every_option_that_differs_is_named_alone(option: Option) -> None:

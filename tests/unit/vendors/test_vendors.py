@@ -142,7 +142,7 @@ def test_the_import_contract_names_every_file_of_a_maker() -> None:
     contracts = project["tool"]["importlinter"]["contracts"]
     (contract,) = (each for each in contracts if each["name"].startswith("A maker is known"))
     shared = {
-        "__init__", "catalog", "exporter", "hami_vendor", "handout", "instance_profile",
+        "__init__", "catalog", "driver", "exporter", "hami_vendor", "handout", "instance_profile",
         "label_text", "labelling", "physics", "scheduling", "vendor",
     }  # fmt: skip
     files = {path.stem for path in (root / "src/hami_mock/vendors").glob("*.py")} - shared

@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import anyio
 import anyio.lowlevel
@@ -30,8 +30,13 @@ _log = logging.getLogger(__name__)
 
 Requests = Sequence[Sequence[str]]
 """The device IDs that each container shall get."""
-Variables = Mapping[str, str]
-"""A container's environment."""
+
+
+class Allotted(NamedTuple):
+    """What a container gets: its environment, and the cards that it may see."""
+
+    variables: Mapping[str, str]
+    cards: Sequence[Card] = ()
 
 
 class Assigner(Protocol):
@@ -40,8 +45,8 @@ class Assigner(Protocol):
     def handles(self, resource: Resource) -> bool:
         """Tell whether that is so for a resource."""
 
-    async def assign(self, resource: Resource, requests: Requests) -> list[dict[str, str]]:
-        """Return the variables of each container request. Raises DeviceError."""
+    async def assign(self, resource: Resource, requests: Requests) -> list[Allotted]:
+        """Return what the container of each request gets. Raises DeviceError."""
 
     async def cards_for(self, resource: Resource, sizes: Sequence[int]) -> list[Collection[str]]:
         """Return the UUIDs of the cards that containers of so many devices will get.
@@ -61,8 +66,8 @@ class Allocation:
         self._state = state
         self._assigner = assigner if assigner and assigner.handles(resource) else None
 
-    async def run(self, requests: Requests, counters: ResourceCounters) -> list[Variables]:
-        """Return each container's variables. Raises GRPCError if it can't have its devices."""
+    async def run(self, requests: Requests, counters: ResourceCounters) -> list[Allotted]:
+        """Return what each container gets. Raises GRPCError if it can't have its devices."""
         started = time.perf_counter()
         name, count = self._resource.name, sum(map(len, requests))
         try:
@@ -101,21 +106,26 @@ class Allocation:
             await anyio.lowlevel.checkpoint()
         return sorted(cards, key=lambda card: card.index)
 
-    async def _answer(
-        self, requests: Requests, cards: Iterable[Collection[Card]]
-    ) -> list[Variables]:
+    async def _answer(self, requests: Requests, cards: Iterable[Sequence[Card]]) -> list[Allotted]:
         if self._assigner is not None:
             with as_grpc_errors():
-                return [*await self._assigner.assign(self._resource, requests)]
+                return await self._assigner.assign(self._resource, requests)
         # Slots are the names of their cards; there is nothing to say of units.
-        names = self._resource.vendor.visible_devices if self._resource.has_slots else ()
-        return [dict.fromkeys(names, ",".join(card.visible_as for card in of)) for of in cards]
+        if not self._resource.has_slots:
+            return [Allotted({}) for _ in requests]
+        names = self._resource.vendor.visible_devices
+        return [
+            Allotted(dict.fromkeys(names, ",".join(card.visible_as for card in of)), of)
+            for of in cards
+        ]
 
-    def _told(self, cards: Iterable[Iterable[Card]], answers: Iterable[Variables]) -> str:
+    def _told(self, cards: Iterable[Iterable[Card]], answers: Iterable[Allotted]) -> str:
         # Which cards HAMi means, its variables say; the kubelet's slots are any.
         names = [] if self._assigner else [*dict.fromkeys(c.name for of in cards for c in of)]
         where = f" on {', '.join(names)}" if names else ""
-        told = (" ".join(f"{key}={value}" for key, value in one.items()) for one in answers)
+        told = (
+            " ".join(f"{key}={value}" for key, value in one.variables.items()) for one in answers
+        )
         answer = "; ".join(filter(None, told)) or "no variables"
         return f"{cut(where, _LONGEST)}: {cut(answer, _LONGEST)}"
 

@@ -21,7 +21,6 @@ from hami_mock.node.fault import FaultKind
 from hami_mock.node.fault_kinds import DOWN, REFUSED
 from hami_mock.node.resources import Resource
 from hami_mock.node.state import NodeState
-from hami_mock.views.deviceplugin.allocation import Assigner
 from hami_mock.views.deviceplugin.counters import ResourceCounters
 from hami_mock.views.deviceplugin.directory import SocketDirectory
 from hami_mock.views.deviceplugin.server import serve
@@ -36,6 +35,8 @@ _WATCH_SECONDS = 60.0
 """A kubelet that took the registration opens the list at once."""
 _STEADY_SECONDS = 10.0
 """A list that was watched for this long was no failure, whatever ended it."""
+
+ServiceMaker = Callable[[Resource, NodeState, ResourceCounters], DevicePluginService]
 
 _LIST_ENDED = "the kubelet ended the list"
 
@@ -60,7 +61,7 @@ class PluginLifecycle:
         resource: Resource,
         state: NodeState,
         directory: SocketDirectory,
-        assigner: Assigner | None = None,
+        service: ServiceMaker = DevicePluginService,
         on_watched: Callable[[], None] = lambda: None,
     ) -> None:
         self._at_first = resource
@@ -73,7 +74,7 @@ class PluginLifecycle:
         self._state = state
         self._directory = directory
         self._backoff = Backoff()
-        self._assigner = assigner
+        self._service = service
         self._on_watched = on_watched
         self._stop = anyio.Event()
         self.stop = self._stop.set
@@ -155,7 +156,7 @@ class PluginLifecycle:
         self._directory.claim()
         if self._has(REFUSED):
             raise Refused("registration refused on command")
-        service = DevicePluginService(self.resource, self._state, self.counters, self._assigner)
+        service = self._service(self.resource, self._state, self.counters)
         # A fresh name each time: the kubelet may still hold a connection to the last one.
         with self._directory.own_socket(socket_name(self.resource.name)) as path:
             async with serve(service, path, service.end_streams):

@@ -1,5 +1,6 @@
 """The plugins of all resources: as many as the state has resources, at any time."""
 
+from functools import partial
 from typing import Any
 
 import anyio
@@ -11,6 +12,7 @@ from hami_mock.node.state import NodeState
 from hami_mock.views.deviceplugin.allocation import Assigner
 from hami_mock.views.deviceplugin.directory import SocketDirectory
 from hami_mock.views.deviceplugin.lifecycle import Phase, PluginLifecycle
+from hami_mock.views.deviceplugin.service import DevicePluginService, GivesWith
 
 
 class Plugins:
@@ -19,11 +21,15 @@ class Plugins:
     name = "device plugins"
 
     def __init__(
-        self, state: NodeState, directory: SocketDirectory, assigner: Assigner | None = None
+        self,
+        state: NodeState,
+        directory: SocketDirectory,
+        assigner: Assigner | None = None,
+        gives: GivesWith | None = None,
     ) -> None:
         self._state = state
         self._directory = directory
-        self._assigner = assigner
+        self._service = partial(DevicePluginService, assigner=assigner, gives=gives)
         self.registrations = Broadcast()
         """Told whenever the kubelet has taken the list of a resource."""
         self.all = [self._make(resource) for resource in state.node.resources]
@@ -69,6 +75,6 @@ class Plugins:
             resource,
             self._state,
             self._directory,
-            assigner=self._assigner,
+            self._service,
             on_watched=self.registrations.send,
         )

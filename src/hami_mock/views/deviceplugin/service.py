@@ -1,6 +1,6 @@
 """The five calls that the kubelet makes to a device plugin."""
 
-from collections.abc import Callable, Collection, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 from weakref import ref
 
@@ -10,6 +10,7 @@ from grpclib.const import Cardinality, Handler, Status
 from hami_mock.kit.concurrency import first_of
 from hami_mock.kubelet._proto import v1beta1 as api
 from hami_mock.kubelet.rpc import Refusal
+from hami_mock.node.cards import Card
 from hami_mock.node.fault import Call
 from hami_mock.node.resources import Resource
 from hami_mock.node.state import NodeState
@@ -26,6 +27,10 @@ from hami_mock.views.deviceplugin.server import SharedMessage
 if TYPE_CHECKING:
     from grpclib.server import Stream
 
+GivesWith = Callable[[Sequence[Card]], tuple[Iterable[tuple[str, str]], Iterable[tuple[str, str]]]]
+"""Tells what a container gets with cards: mounts and devices, each with its path on the host and in
+the container."""
+
 LIST_AND_WATCH = "/v1beta1.DevicePlugin/ListAndWatch"
 
 
@@ -38,11 +43,13 @@ class DevicePluginService(api.DevicePluginBase):
         state: NodeState,
         counters: ResourceCounters,
         assigner: Assigner | None = None,
+        gives: GivesWith | None = None,
     ) -> None:
         self._at_first = resource
         self._state = state
         self._counters = counters
         self._assigner = assigner
+        self._gives = gives
         self._streams = 0
         self._newest: Callable[[], SharedMessage | None] = lambda: None
         self._ending = anyio.Event()
@@ -97,8 +104,20 @@ class DevicePluginService(api.DevicePluginBase):
         requests = [request.device_ids for request in message.container_requests]
         answers = await allocation.run(requests, self._counters)
         return api.AllocateResponse(
-            container_responses=[api.ContainerAllocateResponse(envs=dict(each)) for each in answers]
+            container_responses=[self._response(*answer) for answer in answers]
         )
+
+    def _response(
+        self, variables: Mapping[str, str], cards: Sequence[Card]
+    ) -> api.ContainerAllocateResponse:
+        response = api.ContainerAllocateResponse(envs=dict(variables))
+        if self._gives and cards:
+            mounts, devices = self._gives(cards)
+            response.mounts = [
+                api.Mount(target, source, read_only=True) for source, target in mounts
+            ]
+            response.devices = [api.DeviceSpec(target, source, "rw") for source, target in devices]
+        return response
 
     async def pre_start_container(
         self, message: api.PreStartContainerRequest

@@ -17,7 +17,6 @@ from hami_mock.views.exporters.rows import (
     container_rows,
     exporter_of,
     instance_rows,
-    is_cut,
     observe,
     shared_rows,
 )
@@ -59,7 +58,7 @@ class DcgmPage:
         rows_of = shared_rows if self._shares else card_rows
         text = page.render(
             {
-                Per.CARD: [*rows_of([each for each in seen if not is_cut(each)])],
+                Per.CARD: [*rows_of([each for each in seen if not each.instances])],
                 Per.INSTANCE: instance_rows(seen),
             }
         )
@@ -84,7 +83,7 @@ class MonitorPage:
         rows = {
             Per.CARD: card_rows(seen),
             Per.CONTAINER: container_rows(seen, self._state, idle),
-            Per.INSTANCE: instance_rows(seen),
+            Per.INSTANCE: [row for row in instance_rows(seen) if row.usage],
         }
         return self._page.render(rows, BUILD_INFO.encode())
 

@@ -6,17 +6,17 @@ Pods come and go one by one, so what was written for a row is kept for as long a
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from hami_mock.hami.mig import MigInstance
 from hami_mock.kit.exposition_text import escaped
 from hami_mock.kubelet.holder import Container
 from hami_mock.node.cards import Card
+from hami_mock.node.instances import Instance
 from hami_mock.vendors.exporter import Exporter, Labels, Metric, Per
 from hami_mock.views.exporters.rows import Row, card_fields, container_fields
 
 Rows = Mapping[Per, Sequence[Row]]
 Pieces = tuple[bytes, ...]
 """The pieces of all metrics of a row, one after the other: a value follows each of them."""
-_Key = tuple[Per, str, Container | None, int, str, MigInstance | None]
+_Key = tuple[Per, str, Container | None, int, str, Instance | None]
 """The row's place, with the card's UUID: to hash a card takes as long as to write its labels."""
 
 _NAME_HOLDERS = (Per.CARD, Per.INSTANCE)

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hami_mock.hami.mig import MigInstance
 from hami_mock.kit.text import cut
 from hami_mock.kubelet.holder import Container
 from hami_mock.node.cards import Card
-from hami_mock.node.physics import part_of
+from hami_mock.node.instances import Instance
+from hami_mock.node.physics import instance_reading
 from hami_mock.node.readings import Reading, Usage
 from hami_mock.node.state import Health, NodeState
 from hami_mock.vendors.exporter import Exporter
@@ -22,6 +22,7 @@ class Seen(NamedTuple):
     reading: Reading
     is_healthy: bool
     usages: Sequence[Usage]
+    instances: Sequence[Instance] = ()
 
 
 @dataclass(slots=True)
@@ -41,7 +42,7 @@ class Row:
     number: int = 0
     pod_uid: str = ""
     idle: float | None = None
-    instance: MigInstance | None = None
+    instance: Instance | None = None
 
     @property
     def place(self) -> tuple[object, ...]:
@@ -57,44 +58,34 @@ def observe(state: NodeState) -> list[Seen]:
     for card in state.node.cards:
         reading, health = readings.get(card.uuid), state.health(card)
         if reading is not None and health.health is not Health.LOST:
-            found.append(Seen(card, reading, health.is_usable, state.usages(card)))
+            usages, instances = state.usages(card), state.instances(card)
+            found.append(Seen(card, reading, health.is_usable, usages, instances))
     return found
-
-
-def is_cut(seen: Seen) -> bool:
-    return any(usage.instances for usage in seen.usages)
 
 
 def instance_rows(seen: Sequence[Seen]) -> list[Row]:
     """Return a row for each instance of the cards that are cut, with what it shows by itself."""
-    return [
-        Row(card, reading, healthy, usage, number, instance=instance)
-        for card, whole, healthy, usages in seen
-        for usage in usages
-        for number, (instance, reading) in enumerate(_parts(whole, usage))
-    ]
-
-
-def _parts(whole: Reading, usage: Usage) -> Iterator[tuple[MigInstance, Reading]]:
-    """Yield a container's instances of a card, over which its load is spread evenly."""
-    cores = sum(instance.profile.cores for instance in usage.instances)
-    memory = sum(instance.profile.memory for instance in usage.instances)
-    for instance in usage.instances:
-        own = instance.profile.memory
-        busy = min(100.0, 100 * usage.load.busy / cores)
-        yield instance, part_of(whole, own, usage.load.memory * own // memory, busy)
+    found = []
+    for card, whole, healthy, usages, instances in seen:
+        holders = {each.uuid: usage for usage in usages for each in usage.instances}
+        for instance in instances:
+            usage = holders.get(instance.uuid)
+            number = usage.instances.index(instance) if usage else 0
+            reading = instance_reading(whole, instance, usage)
+            found.append(Row(card, reading, healthy, usage, number, instance=instance))
+    return found
 
 
 def card_rows(seen: Sequence[Seen]) -> list[Row]:
     return [
         Row(card, reading, healthy, usages[0] if len(usages) == 1 else None)
-        for card, reading, healthy, usages in seen
+        for card, reading, healthy, usages, _ in seen
     ]
 
 
 def shared_rows(seen: Sequence[Seen]) -> Iterator[Row]:
     """Yield a row for each holder of a card, numbered by the slots that they hold."""
-    for card, reading, healthy, usages in seen:
+    for card, reading, healthy, usages, _ in seen:
         first = 0
         for usage in usages:
             yield Row(card, reading, healthy, usage, first)
@@ -111,7 +102,7 @@ def container_rows(
     """Return a row for each card of each container; `idle` tells how long each has been."""
     held: Counter[Container] = Counter()
     found = []
-    for card, reading, healthy, usages in seen:
+    for card, reading, healthy, usages, _ in seen:
         for usage in usages:
             container = usage.container
             pod = state.pods.get(container[:2])
@@ -157,10 +148,10 @@ def container_fields(row: Row) -> dict[str, str]:
     }
 
 
-def _instance_fields(instance: MigInstance) -> dict[str, str]:
+def _instance_fields(instance: Instance) -> dict[str, str]:
     return {
         "mig_uuid": instance.uuid,
-        "profile": instance.profile.name,
+        "profile": instance.profile,
         "gpu_instance": str(instance.gpu_instance),
         "compute_instance": str(instance.compute_instance),
     }

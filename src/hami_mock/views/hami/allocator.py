@@ -29,6 +29,7 @@ from hami_mock.hami.lock import NodeLock
 from hami_mock.kit.text import cut
 from hami_mock.node.resources import Resource
 from hami_mock.node.state import NodeState
+from hami_mock.views.deviceplugin.allocation import Allotted
 from hami_mock.views.hami import locks
 from hami_mock.views.hami.attempt import CLEANUP_SECONDS, Attempt, explain
 from hami_mock.views.hami.waiting import takes_part
@@ -54,21 +55,21 @@ class Allocator:
     def handles(self, resource: Resource) -> bool:
         return takes_part(resource)
 
-    async def assign(
-        self, resource: Resource, requests: Sequence[Sequence[str]]
-    ) -> list[dict[str, str]]:
-        """Return the variables of each container that the kubelet asks devices for.
+    async def assign(self, resource: Resource, requests: Sequence[Sequence[str]]) -> list[Allotted]:
+        """Return what each container gets that the kubelet asks devices for.
 
         Raises NotAssigned, and then the pod's bind phase is "failed" and the lock is given back.
         """
         attempt = self._attempt(resource, requests)
         if not attempt.sizes:
-            return [{} for _ in requests]
+            return [Allotted({}) for _ in requests]
         async with self._one_at_a_time:
             try:
                 with anyio.fail_after(self._seconds):
                     answers = iter(await attempt.run())
-                    return [next(answers) if device_ids else {} for device_ids in requests]
+                    return [
+                        next(answers) if device_ids else Allotted({}) for device_ids in requests
+                    ]
             except TimeoutError:
                 trouble = attempt.trouble
                 reason = f"{resource.name}: not assigned within {self._seconds:g} s: {trouble}"

@@ -13,14 +13,15 @@ from hami_mock.node.resources import Resource
 from hami_mock.node.state import NodeState
 from hami_mock.vendors.hami_vendor import HamiVendor
 from hami_mock.vendors.handout import Claim, Container, hand_out
+from hami_mock.views.deviceplugin.allocation import Allotted
 from hami_mock.views.hami.waiting import WaitingPod, takes_part
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The variables of each container, what to write on the pod, and whether it has all now."""
+    """What each container gets, what to write on the pod, and whether it has all now."""
 
-    environments: list[dict[str, str]]
+    allotted: list[Allotted]
     annotations: dict[str, str]
     is_last: bool
 
@@ -37,7 +38,7 @@ def answer(
     """
     vendor = side.vendor
     written: dict[str, str] = {}
-    environments = []
+    allotted = []
     for size in sizes:
         claim = pod.next(vendor, size)
         if claim is None or claim.size != size or not claim.devices:
@@ -45,8 +46,9 @@ def answer(
                 f"{resource.name}: the kubelet asks for {size} devices for the next container of "
                 f"{pod}, but HAMi has assigned {claim.size if claim else 0}"
             )
-        given = hand_out(_container(pod, claim, resource, side, state))
-        environments.append(given.variables)
+        cards = [_card(device.id, resource, side, state) for device in claim.devices]
+        given = hand_out(_container(pod, claim, cards, side))
+        allotted.append(Allotted(given.variables, [*dict.fromkeys(cards)]))
         written |= {**claim.taken, **given.annotations}
         pod = pod.having(written)
     if pod.next(vendor, 0) is None:
@@ -54,7 +56,7 @@ def answer(
     is_last = all(pod.next(each, 0) is None for each in vendors_of(state))
     if is_last and any(_says_phase(each, pod) for each in vendors_of(state)):
         written[BIND_PHASE] = BindPhase.SUCCESS
-    return Answer(environments, written, is_last)
+    return Answer(allotted, written, is_last)
 
 
 def assigned_cards(
@@ -99,10 +101,7 @@ def _card(device_id: str, resource: Resource, side: HamiSide, state: NodeState) 
     return card
 
 
-def _container(
-    pod: WaitingPod, claim: Claim, resource: Resource, side: HamiSide, state: NodeState
-) -> Container:
-    cards = [_card(device.id, resource, side, state) for device in claim.devices]
+def _container(pod: WaitingPod, claim: Claim, cards: Iterable[Card], side: HamiSide) -> Container:
     return Container(
         side.vendor,
         pod.annotations,

@@ -14,6 +14,7 @@ from hami_mock.kit.text import cut
 from hami_mock.node.hami_side import HamiSide
 from hami_mock.node.resources import Resource
 from hami_mock.node.state import NodeState
+from hami_mock.views.deviceplugin.allocation import Allotted
 from hami_mock.views.hami import locks
 from hami_mock.views.hami.answer import Answer, answer, assigned_cards, vendors_of
 from hami_mock.views.hami.waiting import Fit, WaitingPod, by_bind_time, choose, fit, problem, waits
@@ -54,7 +55,7 @@ class Attempt:
     pod: WaitingPod | None = None
     trouble: str = "the API server is slow"
 
-    async def run(self) -> list[dict[str, str]]:
+    async def run(self) -> list[Allotted]:
         """Find the pod and take its devices; try again until it is done or can't be."""
         backoff = Backoff(first=0.05, longest=1.0)
         sent: Answer | None = None
@@ -65,7 +66,7 @@ class Attempt:
                     await self._write(sent)
                 if sent.is_last:
                     await self._release()
-                return sent.environments
+                return sent.allotted
             except (Conflict, Away) as error:
                 self.trouble = cut(str(error))
                 await anyio.sleep(backoff.next(error.retry_after))

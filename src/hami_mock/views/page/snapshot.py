@@ -104,7 +104,7 @@ def _usage(usage: Usage) -> dict[str, Any]:
         "memory_limit": usage.memory_limit,
         "cores_limit": usage.cores_limit,
         "slots": usage.slots,
-        "profiles": [instance.profile.name for instance in usage.instances],
+        "profiles": [instance.profile for instance in usage.instances],
         "hue": hue(namespace, pod),
     }
 

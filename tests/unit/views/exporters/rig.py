@@ -6,10 +6,10 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from hami_mock.hami.mig import MigInstance, MigPlacement, MigProfile
 from hami_mock.kubelet.holder import Container
 from hami_mock.node.cards import Card
 from hami_mock.node.holders import Load
+from hami_mock.node.instances import Instance
 from hami_mock.node.readings import Reading, Usage
 from hami_mock.node.sizing import Node
 from hami_mock.node.state import NodeState
@@ -37,7 +37,7 @@ class ShownState(NodeState):
         container: Container,
         busy: int = 50,
         memory: int = 1024,
-        instances: tuple[MigInstance, ...] = (),
+        instances: tuple[Instance, ...] = (),
     ) -> None:
         load = Load(busy, memory)
         self.held[card.uuid].append(Usage(container, load, 8192, 50, instances=instances))
@@ -48,10 +48,9 @@ def shown(count: int = 2, vendor: Vendor = NVIDIA) -> ShownState:
     return ShownState(cards(count, vendor))
 
 
-def instance(number: int, memory: int = 5000, cores: int = 20) -> MigInstance:
+def instance(number: int, memory: int = 5000, cores: int = 20) -> Instance:
     """Return a part of a card that begins at that unit."""
-    profile = MigProfile("1g.5gb", memory, cores, 1, (MigPlacement(number, 1),))
-    return MigInstance(f"MIG-{number}", profile, number, 7 + number)
+    return Instance(f"MIG-{number}", "1g.5gb", memory, cores, number, 7 + number)
 
 
 def crowded(card_count: int, containers: int) -> ShownState:

@@ -22,7 +22,7 @@ def test_oversubscribed_memory_is_said() -> None:
     assert gpu.hami is not None
     (card, _) = gpu.cards
     found = answer(waiting(vgpu=segment(card.uuid)), gpu, gpu.hami, [1], state_with(gpu))
-    assert found.environments[0]["CUDA_OVERSUBSCRIBE"] == "true"
+    assert found.allotted[0].variables["CUDA_OVERSUBSCRIBE"] == "true"
 
 
 def test_a_limit_for_each_device_and_a_card_that_holds_two_is_named_once() -> None:
@@ -30,7 +30,8 @@ def test_a_limit_for_each_device_and_a_card_that_holds_two_is_named_once() -> No
     assert gpu.hami is not None
     (card, _) = gpu.cards
     both = waiting(vgpu=segment(card.uuid, card.uuid))
-    (variables,) = answer(both, gpu, gpu.hami, [2], state_with(gpu)).environments
+    (allotted,) = answer(both, gpu, gpu.hami, [2], state_with(gpu)).allotted
+    variables = allotted.variables
     assert variables["NVIDIA_VISIBLE_DEVICES"] == card.uuid
     assert {name for name in variables if "LIMIT_" in name} == {
         "CUDA_DEVICE_MEMORY_LIMIT_0", "CUDA_DEVICE_MEMORY_LIMIT_1",
@@ -46,7 +47,7 @@ def test_reckoned_cards_are_numbered_without_lost_ones() -> None:
     def visible(card: str) -> str:
         assert mlu.hami is not None
         one = waiting(cambricon_mlu=segment(card, word="MLU"))
-        return answer(one, mlu, mlu.hami, [1], state).environments[0]["MLU_VISIBLE_DEVICES"]
+        return answer(one, mlu, mlu.hami, [1], state).allotted[0].variables["MLU_VISIBLE_DEVICES"]
 
     assert visible("n1-cambricon-mlu-0") == "1"
     assert visible("n1-cambricon-mlu-1") == "2"

@@ -43,7 +43,9 @@ def test_instances_are_made_where_the_scheduler_reserved_them() -> None:
     found = answer(both, GPU, GPU.hami, [1], state_with(GPU))
     written = json.loads(found.annotations[MIG_ALLOCATIONS])
     assert [row.get("migUUID", "") != "" for row in written] == [False, True, False]
-    assert found.environments == [{"NVIDIA_VISIBLE_DEVICES": written[1]["migUUID"]}]
+    assert [each.variables for each in found.allotted] == [
+        {"NVIDIA_VISIBLE_DEVICES": written[1]["migUUID"]}
+    ]
     assert not found.is_last
     # The rest, all in one call, with the first container's from before.
     found = answer(both, GPU, GPU.hami, [1, 2], state_with(GPU))
@@ -51,7 +53,7 @@ def test_instances_are_made_where_the_scheduler_reserved_them() -> None:
     uuids = [row["migUUID"] for row in written]
     assert len(set(uuids)) == 3
     assert all(uuid.startswith("MIG-") for uuid in uuids)
-    assert found.environments[1] == {"NVIDIA_VISIBLE_DEVICES": f"{uuids[2]},{uuids[0]}"}
+    assert found.allotted[1].variables == {"NVIDIA_VISIBLE_DEVICES": f"{uuids[2]},{uuids[0]}"}
     assert [row["gpuInstanceID"] for row in written] == [7 + 5, 7 + 6, 7 + 4]
     assert found.annotations[BIND_PHASE] == "success"
 

@@ -17,6 +17,7 @@ from hami_mock.kubelet._proto.v1beta1 import (
 from hami_mock.node.fault import Call, Fault
 from hami_mock.node.fault_kinds import BROKEN, UNHEALTHY
 from hami_mock.node.resources import Resource
+from hami_mock.views.deviceplugin.allocation import Allotted
 from hami_mock.views.deviceplugin.counters import ResourceCounters
 from hami_mock.views.deviceplugin.service import DevicePluginService
 from tests.unit.views.hami.rig import count_resource, state_with
@@ -36,12 +37,10 @@ class FakeAssigner:
     def handles(self, resource: Resource) -> bool:
         return self._handles
 
-    async def assign(
-        self, resource: Resource, requests: Sequence[Sequence[str]]
-    ) -> list[dict[str, str]]:
+    async def assign(self, resource: Resource, requests: Sequence[Sequence[str]]) -> list[Allotted]:
         if self._fails:
             raise NotAssigned("nothing for you")
-        return [{"ASSIGNED": ",".join(ids)} for ids in requests]
+        return [Allotted({"ASSIGNED": ",".join(ids)}, resource.cards[1:2]) for ids in requests]
 
     async def cards_for(self, resource: Resource, sizes: Sequence[int]) -> list[Collection[str]]:
         return [[resource.cards[1].uuid] for _ in sizes]

@@ -1,0 +1,241 @@
+/* Field values: numbers that tools ask for by an ID, many at a time. */
+#include "state.h"
+
+enum source {
+    FROM_LIVE,     /* the field of the live record at the offset */
+    FROM_IDENTITY, /* the same of the identity */
+    OF_LINK, /* an element of the live record's array: the link of the scope, or the sum of all */
+    ZERO,    /* what is counted never happens here */
+    ONE,
+    COMPUTED,
+};
+
+/* IDs from the first to the last are numbers that stand one after the other. */
+struct row {
+    uint16_t first, last;
+    uint8_t source, size;
+    uint16_t offset, needs;
+};
+
+#define LIVE_ROW(first, last, field, needs) \
+    {first, last, FROM_LIVE, sizeof((struct live *)0)->field, offsetof(struct live, field), needs}
+#define FIXED_ROW(id, field) {id, id, FROM_IDENTITY, 4, offsetof(struct identity, field), 0}
+#define LINK_ROW(id, field) \
+    {id, id, OF_LINK, sizeof((struct live *)0)->field / MOST_LINKS, offsetof(struct live, field), 0}
+
+enum {
+    ECC_TOTALS = 3,
+    ECC_TOTALS_END = 6,
+    VIOLATIONS = 74,
+    VIOLATIONS_END = 79,
+    APPLICATION_CLOCKS = 80,
+    BASE_CLOCKS = 81,
+    LINK_SPEED_FIRST = 84,
+    LINK_SPEED_COMMON = 90,
+    REMOTE_LINK = 146,
+    SWITCH_LINKS = 147,
+    LINK_SPEED = 164,
+    LINK_STATE = 165,
+    LINK_VERSION = 166,
+    LIMIT_SHUTDOWN = 193,
+    LIMIT_SLOWDOWN = 194,
+    LIMIT_MEMORY = 195,
+    LIMIT_GPU = 196,
+    LINK_SENT_BYTES = 202,
+    LINK_RECEIVED_BYTES = 204,
+    NEEDS_RESET = 226,
+    NEEDS_DRAIN = 227,
+    ALL_LINKS = 0xffffffff,
+};
+
+static const struct row rows[] = {
+    LIVE_ROW(1, 1, ecc_mode, FLAG_ECC),
+    LIVE_ROW(2, 2, ecc_mode_pending, FLAG_ECC),
+    {ECC_TOTALS, ECC_TOTALS_END, COMPUTED, 8, 0, FLAG_ECC},
+    {7, 10, ZERO, 8, 0, FLAG_ECC},
+    LIVE_ROW(11, 11, ecc_dram_corrected, FLAG_ECC),
+    LIVE_ROW(12, 12, ecc_dram_uncorrected, FLAG_ECC),
+    {13, 21, ZERO, 8, 0, FLAG_ECC},
+    LIVE_ROW(22, 22, ecc_dram_corrected_ever, FLAG_ECC),
+    LIVE_ROW(23, 23, ecc_dram_uncorrected_ever, FLAG_ECC),
+    {24, 28, ZERO, 8, 0, FLAG_ECC},
+    LIVE_ROW(29, 29, retired_single, FLAG_ECC),
+    LIVE_ROW(30, 30, retired_double, FLAG_ECC),
+    LIVE_ROW(31, 31, retired_pending, FLAG_ECC),
+    {32, 51, ZERO, 8, 0, 0},
+    LINK_ROW(52, link_errors),
+    {53, 59, ZERO, 8, 0, 0},
+    {VIOLATIONS, BASE_CLOCKS, COMPUTED, 8, 0, 0},
+    LIVE_ROW(82, 82, memory_temperature, FLAG_MEMORY_TEMPERATURE),
+    LIVE_ROW(83, 83, energy, 0),
+    {LINK_SPEED_FIRST, LINK_SPEED_COMMON, COMPUTED, 4, 0, 0},
+    FIXED_ROW(91, link_count),
+    {92, 93, ZERO, 4, 0, FLAG_ECC},
+    LIVE_ROW(94, 94, pcie_replays, 0),
+    {95, 119, ZERO, 8, 0, 0},
+    LINK_ROW(138, links_sent),
+    LINK_ROW(139, links_received),
+    LINK_ROW(140, links_sent),
+    LINK_ROW(141, links_received),
+    LIVE_ROW(142, 145, remapped_corrected, FLAG_ROW_REMAPPER),
+    {REMOTE_LINK, SWITCH_LINKS, COMPUTED, 4, 0, 0},
+    {148, 160, ZERO, 8, 0, 0},
+    LINK_ROW(161, link_errors),
+    {162, 163, ZERO, 8, 0, 0},
+    {LINK_SPEED, LINK_VERSION, COMPUTED, 4, 0, 0},
+    {169, 170, ZERO, 4, 0, 0},
+    {173, 183, ZERO, 4, 0, 0},
+    {184, 184, ONE, 4, 0, FLAG_MIG},
+    LIVE_ROW(185, 185, power_average, 0),
+    LIVE_ROW(186, 186, power, 0),
+    FIXED_ROW(187, power_limit_least),
+    FIXED_ROW(188, power_limit_most),
+    FIXED_ROW(189, power_limit_default),
+    LIVE_ROW(190, 190, power_limit_enforced, 0),
+    LIVE_ROW(191, 191, energy, 0),
+    LIVE_ROW(192, 192, power_limit, 0),
+    {LIMIT_SHUTDOWN, LIMIT_GPU, COMPUTED, 4, 0, 0},
+    {199, 199, ONE, 4, 0, FLAG_MIG},
+    {LINK_SENT_BYTES, LINK_SENT_BYTES, COMPUTED, 8, 0, 0},
+    {LINK_RECEIVED_BYTES, LINK_RECEIVED_BYTES, COMPUTED, 8, 0, 0},
+    {205, 215, ZERO, 8, 0, 0},
+    {NEEDS_RESET, NEEDS_DRAIN, COMPUTED, 4, 0, 0},
+    LIVE_ROW(230, 230, recovery_action, 0),
+    {301, 302, ZERO, 4, 0, FLAG_ROW_REMAPPER},
+};
+
+static const struct row *row_of(uint id)
+{
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        if (id >= rows[i].first && id <= rows[i].last)
+            return &rows[i];
+    return NULL;
+}
+
+static uint64_t number_at(const void *record, size_t offset, size_t size)
+{
+    const char *at = (const char *)record + offset;
+    return size == 8 ? *(const uint64_t *)at : *(const uint32_t *)at;
+}
+
+static nvmlReturn_t of_links(const struct identity *identity, const struct live *live, uint scope,
+                             size_t offset, size_t size, uint64_t *value)
+{
+    NEED(identity->link_count, NVML_ERROR_NOT_SUPPORTED);
+    NEED_ARGUMENT(scope == ALL_LINKS || scope < identity->link_count);
+    *value = 0;
+    for (uint i = 0; i < identity->link_count && i < MOST_LINKS; i++)
+        if (scope == ALL_LINKS || scope == i)
+            *value += number_at(live, offset + i * size, size);
+    return NVML_SUCCESS;
+}
+
+static nvmlReturn_t of_one_link(const struct identity *identity, const struct live *live, uint id,
+                                uint scope, uint64_t *value)
+{
+    NEED(identity->link_count, NVML_ERROR_NOT_SUPPORTED);
+    uint link = id >= LINK_SPEED_FIRST && id < LINK_SPEED_COMMON ? id - LINK_SPEED_FIRST
+                : scope == ALL_LINKS || id == LINK_SPEED_COMMON  ? 0
+                                                                 : scope;
+    NEED_ARGUMENT(link < identity->link_count);
+    bool down = live->links_down >> link & 1;
+    switch (id) {
+    case REMOTE_LINK: *value = identity->links[link].remote_link; break;
+    case LINK_STATE: *value = !down; break;
+    case LINK_VERSION: *value = identity->link_version; break;
+    default: *value = down ? 0 : identity->links[link].speed; break;
+    }
+    return NVML_SUCCESS;
+}
+
+static uint64_t ecc_total(const struct live *live, uint which)
+{
+    const uint64_t totals[] = {
+        live->ecc_sram_corrected + live->ecc_dram_corrected,
+        live->ecc_sram_uncorrected + live->ecc_dram_uncorrected,
+        live->ecc_sram_corrected_ever + live->ecc_dram_corrected_ever,
+        live->ecc_sram_uncorrected_ever + live->ecc_dram_uncorrected_ever,
+    };
+    return totals[which];
+}
+
+static nvmlReturn_t compute(const struct identity *identity, const struct live *live, uint id,
+                            uint scope, uint64_t *value)
+{
+    int gpu_most = (int)identity->threshold_gpu_most;
+    switch (id) {
+    case ECC_TOTALS ... ECC_TOTALS_END: *value = ecc_total(live, id - ECC_TOTALS); break;
+    case VIOLATIONS ... VIOLATIONS_END: *value = live->violations[id - VIOLATIONS]; break;
+    case APPLICATION_CLOCKS: *value = live->violations[10]; break;
+    case BASE_CLOCKS: *value = live->violations[11]; break;
+    case SWITCH_LINKS:
+        *value =
+            identity->link_count && identity->links[0].remote_type == 2 ? identity->link_count : 0;
+        break;
+    /* Degrees that are left until the card's own limit: below it they are negative. */
+    case LIMIT_SHUTDOWN: *value = (uint32_t)(gpu_most - (int)identity->threshold_shutdown); break;
+    case LIMIT_SLOWDOWN: *value = (uint32_t)(gpu_most - (int)identity->threshold_slowdown); break;
+    case LIMIT_MEMORY:
+    case LIMIT_GPU: *value = 0; break;
+    case NEEDS_RESET: *value = live->recovery_action == 1; break;
+    case NEEDS_DRAIN: *value = live->recovery_action == 4; break;
+    case LINK_SENT_BYTES:
+    case LINK_RECEIVED_BYTES: {
+        size_t offset = id == LINK_SENT_BYTES ? offsetof(struct live, links_sent)
+                                              : offsetof(struct live, links_received);
+        TRY(of_links(identity, live, scope, offset, 8, value));
+        *value *= 1024;
+        break;
+    }
+    default: return of_one_link(identity, live, id, scope, value);
+    }
+    return NVML_SUCCESS;
+}
+
+static nvmlReturn_t find(const struct identity *identity, const struct live *live, uint id,
+                         uint scope, uint64_t *value, uint *type)
+{
+    const struct row *row = row_of(id);
+    NEED(row && (identity->flags & row->needs) == row->needs, NVML_ERROR_NOT_SUPPORTED);
+    bool is_signed = id >= LIMIT_SHUTDOWN && id <= LIMIT_GPU;
+    *type = is_signed ? VALUE_INT : row->size == 8 ? VALUE_ULLONG : VALUE_UINT;
+    size_t offset = row->offset + (id - row->first) * row->size;
+    switch (row->source) {
+    case FROM_LIVE: *value = number_at(live, offset, row->size); break;
+    case FROM_IDENTITY: *value = number_at(identity, offset, row->size); break;
+    case OF_LINK: return of_links(identity, live, scope, offset, row->size, value);
+    case COMPUTED: return compute(identity, live, id, scope, value);
+    default: *value = row->source == ONE; break;
+    }
+    return NVML_SUCCESS;
+}
+
+API nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t *values)
+{
+    uint card;
+    struct live live;
+    TRY(card_of(device, &card));
+    NEED_ARGUMENT(values && count > 0);
+    TRY(live_copy(card, 0, &live, LIVE_NUMBERS));
+    for (int i = 0; i < count; i++) {
+        nvmlFieldValue_t *each = &values[i];
+        uint64_t value = 0;
+        each->nvmlReturn = find(state_identity(card), &live, each->fieldId, each->scopeId, &value,
+                                &each->valueType);
+        each->value.ullVal = value;
+        each->timestamp = (long long)live.timestamp;
+        each->latencyUsec = 0;
+    }
+    return NVML_SUCCESS;
+}
+
+API nvmlReturn_t nvmlDeviceClearFieldValues(nvmlDevice_t device, int count,
+                                            nvmlFieldValue_t *values)
+{
+    uint card;
+    TRY(card_of(device, &card));
+    NEED_ARGUMENT(values && count > 0);
+    for (int i = 0; i < count; i++)
+        values[i].nvmlReturn = NVML_ERROR_NOT_SUPPORTED;
+    return NVML_SUCCESS;
+}

@@ -1,0 +1,78 @@
+/* The state file as this process sees it: where it is, which cards, and what they show now. */
+#ifndef HAMI_MOCK_STATE_H
+#define HAMI_MOCK_STATE_H
+
+#include "layout.h"
+#include "nvml.h"
+#include "system.h"
+
+/* What a device's handle stands for. MIG's instance IDs are below these two. */
+#define GPU_INSTANCE_IDS 32u
+#define COMPUTE_INSTANCE_IDS 8u
+
+struct place {
+    uint card;             /* in the file */
+    bool is_mig;           /* one MIG device of it only: the compute instance below */
+    uint gpu_instance;     /* NO_INSTANCE: the whole card */
+    uint compute_instance; /* likewise */
+};
+
+/* library.c: how often this process has called nvmlInit more than nvmlShutdown. */
+bool state_ready(void);
+
+/* Opens the file and chooses the cards. */
+nvmlReturn_t state_open(void);
+/* The folder that it is in, with no slash at its end. */
+const char *state_folder(void);
+const struct header *state_header(void);
+const struct identity *state_identity(uint card);
+/* Follows the file if another one has taken its place. */
+void state_follow(void);
+
+/* Copies a part of a card's live record as it was at one moment. */
+nvmlReturn_t live_copy(uint card, size_t offset, void *to, size_t size);
+#define LIVE_FIELD(card, field, to) \
+    live_copy(card, offsetof(struct live, field), to, sizeof((struct live *)0)->field)
+/* All of it up to the processes. */
+#define LIVE_NUMBERS offsetof(struct live, processes)
+
+/* visible.c: the cards that this process may see, in the order of their indices. */
+void visible_choose(void);
+uint visible_count(void);
+uint visible_card(uint index);
+/* Returns NO_INSTANCE if the process may not see it. */
+uint visible_index(uint card);
+bool visible_mig(const char *uuid);
+/* Bytes that HAMi allows on the card; 0: all. */
+uint64_t visible_memory_limit(uint card);
+
+/* handles.c */
+nvmlReturn_t place_of(nvmlDevice_t device, struct place *place);
+/* The same for what only a whole card has. */
+nvmlReturn_t card_of(nvmlDevice_t device, uint *card);
+nvmlDevice_t device_handle(uint card);
+nvmlDevice_t mig_handle(uint card, uint gpu_instance, uint compute_instance);
+
+/* events.c: frees all sets. */
+void events_forget(void);
+
+/* For getters with many ways out: returns a result that isn't a success. */
+#define TRY(call) \
+    do { \
+        nvmlReturn_t result_ = (call); \
+        if (result_ != NVML_SUCCESS) \
+            return result_; \
+    } while (0)
+#define NEED(condition, otherwise) \
+    do { \
+        if (!(condition)) \
+            return otherwise; \
+    } while (0)
+#define NEED_ARGUMENT(condition) NEED(condition, NVML_ERROR_INVALID_ARGUMENT)
+#define NEED_VERSION(record, type, number) \
+    NEED((record)->version == VERSION_OF(type, number), NVML_ERROR_ARGUMENT_VERSION_MISMATCH)
+
+/* Copies a text for a caller who says how much room there is. */
+nvmlReturn_t give_text(char *to, uint size, const char *text);
+
+#endif

@@ -1,0 +1,55 @@
+"""Unix sockets that only root and this process's own user may use."""
+
+import errno
+import os
+import socket
+import stat
+import struct
+from pathlib import Path
+
+_TAKEN = "another agent listens on it"
+_CREDENTIALS = struct.Struct("iII")
+
+
+def is_allowed(connection: socket.socket) -> bool:
+    """Tell whether the other side is root or our own user, whatever the file's mode says by now."""
+    data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    _, uid, _ = _CREDENTIALS.unpack(data)
+    return uid in (0, os.geteuid())
+
+
+def listen_at(path: Path) -> socket.socket:
+    """Return a listener at the path. Raises OSError if there can be none."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _remove_stale(path)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listener.setblocking(False)
+        listener.bind(str(path))
+        # Before anybody can connect: until it listens, they are refused.
+        path.chmod(0o600)
+        listener.listen()
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def _remove_stale(path: Path) -> None:
+    """Remove the socket of an agent that is gone. Raises OSError if something else is there."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(mode):
+        raise OSError(errno.EEXIST, "a file that is not a socket is in its place")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.setblocking(False)
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink()
+        except BlockingIOError:
+            raise OSError(errno.EADDRINUSE, _TAKEN) from None
+        else:
+            raise OSError(errno.EADDRINUSE, _TAKEN)

@@ -1,0 +1,344 @@
+"""Makes what is planned for a driver root, and removes exactly that again.
+
+A manifest in the root lists what was made. Whatever has become something else since, or was there
+before, is somebody else's: it stays as it is, and a notice says so.
+"""
+
+import errno
+import json
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from hami_mock.errors import StartError, UsageError
+from hami_mock.kit.folder_lock import FolderLock
+from hami_mock.kit.own_files import read_regular, write_whole
+from hami_mock.vendors.driver import Driver, Machine
+from hami_mock.views.driver.root import (
+    MANIFEST,
+    InContainers,
+    Item,
+    Kind,
+    Programs,
+    Step,
+    cdi,
+    files,
+    in_containers,
+    mark_of,
+    programs,
+)
+
+_OPTION = "--driver-root"
+_MOST_BYTES = 4 * 2**20
+_ROOT = "."
+_IS = {
+    Kind.FILE: stat.S_ISREG,
+    Kind.STATE: stat.S_ISREG,
+    Kind.LINK: stat.S_ISLNK,
+    Kind.NODE: stat.S_ISCHR,
+}
+
+
+class What(StrEnum):
+    """What was done, or would be."""
+
+    MADE = "made"
+    REPLACED = "replaced"
+    KEPT = "kept"
+    REMOVED = "removed"
+    LEFT = "left alone"
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of a path; `why` where it isn't plain."""
+
+    path: str
+    what: What
+    why: str = ""
+
+
+@dataclass
+class _Manifest:
+    """What was made: paths with their kind, step and mark; and folders, each after its parent."""
+
+    made: dict[str, dict[str, str]] = field(default_factory=dict)
+    folders: list[str] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, root: Path) -> "_Manifest | None":
+        """Return what a root's manifest says; None: there is none. Raises UsageError."""
+        try:
+            data = json.loads(read_regular(root / MANIFEST, _MOST_BYTES))
+            made = {str(path): dict(each) for path, each in data["made"].items()}
+            folders = [str(path) for path in data["folders"]]
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UsageError(
+                f"{_OPTION}: {str(root / MANIFEST)!r} can't be read ({error}): it must list what "
+                "is to be removed; remove the folder by hand"
+            ) from error
+        if odd := [path for path in (*made, *folders) if _leads_out(path)]:
+            raise UsageError(
+                f"{_OPTION}: {str(root / MANIFEST)!r} names {odd[0]!r}, which isn't within the root"
+            )
+        return cls(made, folders)
+
+    def write(self, root: Path) -> None:
+        text = json.dumps({"made": self.made, "folders": self.folders}, indent=1)
+        write_whole(root / MANIFEST, f"{text}\n".encode())
+
+
+class Root:
+    """A driver root on this machine."""
+
+    def __init__(self, path: Path, make_state: Callable[[], bool], *, dry: bool = False) -> None:
+        """Work in a folder; `make_state` makes the state file, and tells whether it is a new one.
+
+        With `dry`, nothing is done but told.
+        """
+        self.path = path
+        self._make_state = make_state
+        self._dry = dry
+        self._lock = FolderLock(path)
+        self.release = self._lock.release
+        self.has_nodes = True
+        """Whether the character nodes are there; known after they were made."""
+
+    def make(self, items: Sequence[Item], steps: Set[Step]) -> list[Done]:
+        """Make items, and remove what these steps had made before and isn't wanted any more.
+
+        Raises UsageError if the folder is somebody else's, StartError if it can't be written.
+        """
+        self.has_nodes = True
+        with self._named_errors():
+            manifest = self._claim()
+            self._acquire()
+            try:
+                return self._make_all(items, steps, manifest)
+            finally:
+                # What was made before an error is in the list too.
+                if not self._dry:
+                    manifest.write(self.path)
+
+    def _make_all(self, items: Sequence[Item], steps: Set[Step], manifest: _Manifest) -> list[Done]:
+        done = [self._make(item, manifest) for item in items]
+        wanted = {item.path for item in items}
+        stale = [path for path, entry in manifest.made.items() if entry["step"] in steps]
+        done += [self._remove(path, manifest) for path in stale if path not in wanted]
+        self._remove_folders(manifest, but=_ROOT)
+        return done
+
+    def remove(self) -> list[Done]:
+        """Remove all that was ever made here. Raises UsageError if that isn't known."""
+        manifest = _Manifest.read(self.path)
+        if manifest is None:
+            raise UsageError(
+                f"{_OPTION}: {str(self.path)!r} has no {MANIFEST}: nothing in it was made by "
+                "hami-mock"
+            )
+        with self._named_errors():
+            self._acquire()
+            done = [self._remove(path, manifest) for path in [*manifest.made]]
+            if not self._dry and not manifest.made:
+                (self.path / MANIFEST).unlink()
+                self._remove_folders(manifest)
+            elif not self._dry:
+                manifest.write(self.path)
+        return done
+
+    def _claim(self) -> _Manifest:
+        """Return the manifest of a root of ours, or of one that is about to be."""
+        manifest = _Manifest.read(self.path)
+        if manifest is not None:
+            return manifest
+        manifest = _Manifest()
+        if not self.path.is_dir():
+            if os.path.lexists(self.path):
+                raise UsageError(f"{_OPTION}: {str(self.path)!r} is not a folder")
+            if not self._dry:
+                self.path.mkdir(parents=True)
+            manifest.folders.append(_ROOT)
+        elif found := next((p.name for p in sorted(self.path.iterdir()) if not _is_bare(p)), None):
+            raise UsageError(
+                f"{_OPTION}: {str(self.path)!r} has {found!r} in it, and no {MANIFEST}: choose an "
+                "empty folder"
+            )
+        return manifest
+
+    def _make(self, item: Item, manifest: _Manifest) -> Done:
+        path, entry = self.path / item.path, manifest.made.get(item.path)
+        found = _found(path, item.kind)
+        if found == item.mark and item.kind is not Kind.STATE:
+            if entry is None:
+                return Done(item.path, What.KEPT, "it was there")
+            return Done(item.path, What.KEPT)
+        is_ours = entry is not None and found == entry["mark"]
+        is_state = item.kind is Kind.STATE and found == ""
+        if found is not None and not is_ours and not is_state:
+            return Done(item.path, What.LEFT, "it isn't what hami-mock made: remove it by hand")
+        what = What.REPLACED if found is not None else What.MADE
+        if self._dry:
+            return Done(item.path, what)
+        self._make_folders(path.parent, manifest)
+        if item.kind is Kind.STATE:
+            is_new = self._make_state()
+            what = what if is_new else What.KEPT
+        elif why := self._put(item, path):
+            return Done(item.path, What.LEFT, why)
+        manifest.made[item.path] = {"kind": item.kind, "step": item.step, "mark": item.mark}
+        return Done(item.path, what)
+
+    def _put(self, item: Item, path: Path) -> str:
+        """Make an item whole, under another name first; return why not, if it can't be."""
+        new = path.with_name(f".{path.name}.new")
+        new.unlink(missing_ok=True)
+        match item.kind:
+            case Kind.LINK:
+                new.symlink_to(item.target)
+            case Kind.NODE:
+                try:
+                    os.mknod(new, stat.S_IFCHR | item.mode, os.makedev(*item.device))
+                except PermissionError:
+                    self.has_nodes = False
+                    return "it takes the capability MKNOD: containers get /dev/null in its place"
+            case _:
+                new.write_bytes(item.content)
+        if item.kind is not Kind.LINK:
+            new.chmod(item.mode)
+        new.replace(path)
+        return ""
+
+    def _make_folders(self, folder: Path, manifest: _Manifest) -> None:
+        missing = []
+        while not folder.is_dir():
+            missing.append(folder)
+            folder = folder.parent
+        for each in reversed(missing):
+            each.mkdir()
+            manifest.folders.append(str(each.relative_to(self.path)))
+
+    def _remove(self, path: str, manifest: _Manifest) -> Done:
+        entry, place = manifest.made[path], self.path / path
+        if _found(place, Kind(entry["kind"])) not in (entry["mark"], None):
+            return Done(path, What.LEFT, "it isn't what hami-mock made any more")
+        if not self._dry:
+            place.unlink(missing_ok=True)
+            del manifest.made[path]
+        return Done(path, What.REMOVED)
+
+    def _remove_folders(self, manifest: _Manifest, but: str = "") -> None:
+        """Remove the folders that were made here, but for those that something is in."""
+        for folder in [*reversed(manifest.folders)] if not self._dry else ():
+            if folder == but:
+                continue
+            try:
+                (self.path / folder).rmdir()
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                if error.errno in (errno.ENOTEMPTY, errno.EBUSY, errno.EEXIST):
+                    continue
+                raise
+            manifest.folders.remove(folder)
+
+    def _acquire(self) -> None:
+        """Keep others out of the root, until `release`."""
+        if self._dry:
+            return
+        try:
+            self._lock.acquire()
+        except BlockingIOError as error:
+            owner = self._lock.owner()
+            raise StartError(
+                f"{_OPTION}: another hami-mock{f' (process {owner})' if owner else ''} uses "
+                f"{str(self.path)!r}: stop it, or choose another folder"
+            ) from error
+
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            where = error.filename or str(self.path)
+            raise StartError(
+                f"{_OPTION}: {where!r} can't be written: {error.strerror or error}: run as root, "
+                "or choose another folder"
+            ) from error
+
+
+def _found(path: Path, kind: Kind) -> str | None:
+    """Return the mark of what is at a path; None if nothing is there."""
+    try:
+        found = path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if not _IS[kind](found.st_mode):
+        return "something else"
+    match kind:
+        case Kind.LINK:
+            return str(path.readlink())
+        case Kind.NODE:
+            return f"{os.major(found.st_rdev)}:{os.minor(found.st_rdev)}"
+        case Kind.STATE:
+            return ""
+        case Kind.FILE:
+            return mark_of(read_regular(path, _MOST_BYTES))
+
+
+def _leads_out(path: str) -> bool:
+    parts = Path(path).parts
+    return Path(path).is_absolute() or ".." in parts
+
+
+def _is_bare(path: Path) -> bool:
+    """Tell whether a path is a folder with nothing in it, or one that something is mounted on."""
+    if path.is_symlink() or not path.is_dir():
+        return False
+    return path.is_mount() or not any(path.iterdir())
+
+
+def summary(done: Iterable[Done]) -> dict[str, int]:
+    counts = dict.fromkeys(What, 0)
+    for each in done:
+        counts[each.what] += 1
+    return {what: count for what, count in counts.items() if count}
+
+
+def as_data(done: Iterable[Done]) -> list[Mapping[str, Any]]:
+    return [
+        {"path": each.path, "what": str(each.what)} | ({"why": each.why} if each.why else {})
+        for each in done
+    ]
+
+
+def make_steps(
+    root: Root,
+    steps: Set[Step],
+    driver: Driver,
+    machine: Machine,
+    compiled: Callable[[], Programs],
+) -> tuple[list[Done], InContainers]:
+    """Make some parts of a root; return what was done, and what containers get of it."""
+    items = [*files(driver, machine)] if Step.FS in steps else []
+    has_program = False
+    if Step.DRIVER in steps:
+        found = compiled()
+        has_program = found.program is not None
+        items += programs(driver, machine.version, found)
+    done = root.make(items, steps - {Step.CDI})
+    if Step.DRIVER in steps and not has_program:
+        why = "it wasn't compiled; the libraries don't need it"
+        done.append(Done(f"bin/{driver.program}", What.LEFT, why))
+    within = in_containers(
+        driver, machine, root.path, has_program=has_program, has_nodes=root.has_nodes
+    )
+    if Step.CDI in steps:
+        done += root.make([cdi(driver, machine, within)], {Step.CDI})
+    return done, within

@@ -1,0 +1,141 @@
+"""What setters of the driver change: what a card is cut into, its power limit, its modes."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hami_mock.node.cards import Card
+from hami_mock.node.instances import Cut, Cutter, InUse, NoInstance, NoRoom
+from hami_mock.node.state import NodeState
+from hami_mock.vendors.driver import Driver
+from hami_mock.views.driver.layout import NO_INSTANCE
+from hami_mock.views.driver.messages import OPERATIONS
+from hami_mock.views.driver.results import RESULTS
+
+_Request = Mapping[str, Any]
+_Answer = dict[str, int]
+_FAILURES: Mapping[type[Exception], str] = {
+    NoInstance: "NOT_FOUND",
+    NoRoom: "INSUFFICIENT_RESOURCES",
+    InUse: "IN_USE",
+}
+_MODES = {
+    "SET_PERSISTENCE_MODE": ("persistence_mode",),
+    "SET_COMPUTE_MODE": ("compute_mode",),
+    "SET_ECC_MODE": ("ecc_mode_pending",),
+    "SET_ACCOUNTING_MODE": ("accounting_mode",),
+    "SET_GPU_LOCKED_CLOCKS": ("gpu_locked_least", "gpu_locked_most"),
+    "SET_MEMORY_LOCKED_CLOCKS": ("memory_locked_least", "memory_locked_most"),
+    "SET_APPLICATION_CLOCKS": ("memory_clock_set", "graphics_clock_set"),
+}
+"""Operations that only show what was set, and the fields that show it."""
+
+
+class Setting:
+    """Does what setters ask. `set_fields` shows values of a card that nobody else decides on."""
+
+    def __init__(
+        self,
+        state: NodeState,
+        driver: Driver,
+        set_fields: Callable[[Card, Mapping[str, int]], None],
+    ) -> None:
+        self._state = state
+        self._driver = driver
+        self._set_fields = set_fields
+        self._operations: dict[int, Callable[[Card, _Request], _Answer]] = {
+            OPERATIONS["SET_MIG_MODE"]: self._set_mig_mode,
+            OPERATIONS["CREATE_GPU_INSTANCE"]: self._create,
+            OPERATIONS["DESTROY_GPU_INSTANCE"]: self._destroy,
+            OPERATIONS["CREATE_COMPUTE_INSTANCE"]: self._create_compute,
+            OPERATIONS["DESTROY_COMPUTE_INSTANCE"]: self._destroy_compute,
+            OPERATIONS["SET_POWER_LIMIT"]: self._set_power_limit,
+        }
+
+    def do(self, card: Card, request: _Request) -> _Answer:
+        """Do what is asked of a card; return the reply's fields."""
+        if card.uuid in self._state.lost:
+            return _reply("GPU_IS_LOST")
+        for name, fields in _MODES.items():
+            if request["operation"] == OPERATIONS[name]:
+                values = request["values"]
+                self._set_fields(card, dict(zip(fields, values, strict=False)))
+                return _reply("DONE")
+        operation = self._operations.get(request["operation"])
+        if operation is None:
+            return _reply("NOT_SUPPORTED")
+        try:
+            return operation(card, request)
+        except tuple(_FAILURES) as error:
+            return _reply(_FAILURES[type(error)])
+
+    def _set_mig_mode(self, card: Card, request: _Request) -> _Answer:
+        cut = self._state.cut_of(card)
+        wanted = bool(request["values"][0])
+        _cutter(card)
+        if not wanted and self._held(card):
+            _refuse(card)
+        if not wanted and cut is not None:
+            self._state.cut(card, None)
+        elif wanted and cut is None:
+            self._state.cut(card, Cut())
+        return _reply("DONE")
+
+    def _create(self, card: Card, request: _Request) -> _Answer:
+        cutter = _cutter(card)
+        start = _place(request["start"])
+        made = cutter.make(self._cut(card), cutter.profile(request["profile"]), start)
+        self._state.cut(card, made.cut)
+        return {"gpu_instance": made.id}
+
+    def _destroy(self, card: Card, request: _Request) -> _Answer:
+        number = request["gpu_instance"]
+        if number in {instance.gpu_instance for instance in self._held(card)}:
+            _refuse(card)
+        self._state.cut(card, _cutter(card).remove(self._cut(card), number))
+        return _reply("DONE")
+
+    def _create_compute(self, card: Card, request: _Request) -> _Answer:
+        slices = self._driver.compute_slices(request["profile"])
+        if not slices:
+            return _reply("INVALID_ARGUMENT")
+        number, start = request["gpu_instance"], _place(request["start"])
+        made = _cutter(card).make_compute(self._cut(card), number, slices, start)
+        self._state.cut(card, made.cut)
+        return {"gpu_instance": number, "compute_instance": made.id}
+
+    def _destroy_compute(self, card: Card, request: _Request) -> _Answer:
+        number, compute = request["gpu_instance"], request["compute_instance"]
+        held = {(each.gpu_instance, each.compute_instance) for each in self._held(card)}
+        if (number, compute) in held:
+            _refuse(card)
+        self._state.cut(card, _cutter(card).remove_compute(self._cut(card), number, compute))
+        return _reply("DONE")
+
+    def _set_power_limit(self, card: Card, request: _Request) -> _Answer:
+        self._state.limit_power(card, request["values"][0] / 1000)
+        return _reply("DONE")
+
+    def _cut(self, card: Card) -> Cut:
+        cut = self._state.cuts.get(card.uuid)
+        if cut is None:
+            raise NoInstance(f"{card.name} is not in MIG mode")
+        return cut
+
+    def _held(self, card: Card) -> list[Any]:
+        return [each for usage in self._state.usages(card) for each in usage.instances]
+
+
+def _cutter(card: Card) -> Cutter:
+    return Cutter(card.vendor, card.model, card.uuid)
+
+
+def _place(start: int) -> int | None:
+    return None if start == NO_INSTANCE else start
+
+
+def _refuse(card: Card) -> None:
+    raise InUse(f"containers hold instances of {card.name}")
+
+
+def _reply(result: str) -> _Answer:
+    return {"result": RESULTS[result]}

@@ -1,0 +1,129 @@
+"""Shows the cards to whoever asks the driver: a root on this machine, and a state file in it."""
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+from anyio.abc import TaskStatus
+
+from hami_mock.kit.concurrency import first_of
+from hami_mock.node.cards import Card
+from hami_mock.node.state import NodeState
+from hami_mock.views.driver.cards import DriverCards
+from hami_mock.views.driver.making import Done, Root, What, make_steps
+from hami_mock.views.driver.messages import SETTER_SOCKET
+from hami_mock.views.driver.results import RESULTS
+from hami_mock.views.driver.root import (
+    STATE_FOLDER,
+    InContainers,
+    Programs,
+    Shared,
+    Step,
+    driven,
+)
+from hami_mock.views.driver.setters import Setters
+from hami_mock.views.driver.setting import Setting
+from hami_mock.views.driver.state_file import StateFile
+
+_SETTERS = os.path.normpath(f"{STATE_FOLDER}/{SETTER_SOCKET}")
+
+_log = logging.getLogger(__name__)
+
+
+class DriverView:
+    """Keeps a driver root in step with the state."""
+
+    name = "driver"
+
+    def __init__(
+        self, state: NodeState, folder: Path, version: str, compiled: Callable[[], Programs]
+    ) -> None:
+        self._state = state
+        self._folder = folder
+        self._version = version
+        self._compiled = compiled
+        self._file = StateFile(folder / STATE_FOLDER)
+        self._root = Root(folder, self._show)
+        self._cards: DriverCards | None = None
+        self._made_for: object = None
+        self._writes = 0
+        self._within = InContainers()
+        self.notice = ""
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Keep up until cancelled. What was written last stays then, as with a real driver.
+
+        Raises StartError if the root can't be made, or somebody else has it.
+        """
+        state = self._state
+        try:
+            await self._make_root()
+            async with anyio.create_task_group() as tasks:
+                setters = Setters(self._folder / _SETTERS, self._set)
+                await tasks.start(setters.run)
+                task_status.started()
+                while True:
+                    told = state.changes.next(), state.load_changes.next(), state.events.more.next()
+                    if state.node.cards is not self._made_for:
+                        await self._make_root()
+                    self._keep_up()
+                    await first_of(*(event.wait for event in told))
+        finally:
+            self._file.close()
+            self._root.release()
+
+    def status(self) -> dict[str, Any]:
+        return {
+            "root": str(self._folder),
+            "cards": len(self._cards.all) if self._cards else 0,
+            "events": self._file.events,
+            "writes": self._writes,
+        }
+
+    def given_with(self, cards: Iterable[Card]) -> tuple[Sequence[Shared], Sequence[Shared]]:
+        """Return the mounts and the device nodes of a container that gets these cards."""
+        devices = self._within.devices
+        own = [node for card in cards for node in devices.get(card.uuid, ())]
+        return (self._within.mounts, [*own, *devices[""]]) if own else ((), ())
+
+    async def _make_root(self) -> None:
+        """Make the root for the cards that there are now, and show these."""
+        self._made_for = self._state.node.cards
+        driver, cards = driven(self._state.node.cards)
+        self._cards = DriverCards(driver, cards, self._version, self._state)
+        make = partial(
+            make_steps, self._root, frozenset(Step), driver, self._cards.machine, self._compiled
+        )
+        done, self._within = await anyio.to_thread.run_sync(make)
+        self._tell(done)
+
+    def _keep_up(self) -> None:
+        if self._cards is not None:
+            self._writes += self._cards.keep_up(self._file)
+
+    def _set(self, request: Mapping[str, Any]) -> Mapping[str, int]:
+        """Do what a setter asks, and show it before it is answered."""
+        cards = self._cards
+        if cards is None or request["generation"] != self._file.generation:
+            return {"result": RESULTS["NOT_FOUND"]}
+        if request["card"] >= len(cards.all):
+            return {"result": RESULTS["INVALID_ARGUMENT"]}
+        setting = Setting(self._state, cards.driver, cards.set_fields)
+        answer = setting.do(cards.all[request["card"]], request)
+        self._keep_up()
+        return answer
+
+    def _show(self) -> bool:
+        assert self._cards is not None
+        return self._file.show(self._cards.shown())
+
+    def _tell(self, done: Sequence[Done]) -> None:
+        left = [f"{self._folder / e.path}: {e.why}" for e in done if e.what is What.LEFT]
+        if left:
+            more = f" (and {len(left) - 1} more)" if len(left) > 1 else ""
+            self.notice = f"{left[0]}{more}"
+            _log.warning("driver: %s", self.notice)

@@ -1,0 +1,183 @@
+"""MIG on an agent's cards: from the configuration, or made by a client of NVML for all to see."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hami_mock.errors import StartError
+from hami_mock.views.driver import library
+from tests.integration.agents import AgentThread, agent_thread, get
+from tests.unit.views.exporters.rig import named, samples
+
+pytest.importorskip("pynvml", reason="nvidia-ml-py is not installed")
+
+MIB = 2**20
+FLAGS = {
+    "mlu_cards": "0",
+    "iluvatar_cards": "0",
+    "ascend_cards": "0",
+    "nvidia_model": "A100-SXM4-40GB",
+}
+LISTED = """
+import json, pynvml as n
+n.nvmlInit()
+card = n.nvmlDeviceGetHandleByIndex(0)
+def devices(card):
+    found = []
+    for index in range(n.nvmlDeviceGetMaxMigDeviceCount(card)):
+        try:
+            each = n.nvmlDeviceGetMigDeviceHandleByIndex(card, index)
+        except n.NVMLError_NotFound:
+            continue
+        about = n.nvmlDeviceGetAttributes(each)
+        found.append([
+            n.nvmlDeviceGetUUID(each), n.nvmlDeviceGetName(each),
+            n.nvmlDeviceGetGpuInstanceId(each), n.nvmlDeviceGetComputeInstanceId(each),
+            n.nvmlDeviceGetMemoryInfo(each).total, about.multiprocessorCount,
+        ])
+    return found
+def codes(call, *arguments):
+    try:
+        call(*arguments)
+    except n.NVMLError as error:
+        return error.value
+    return 0
+"""
+
+
+@pytest.fixture(autouse=True)
+def compiled() -> None:
+    try:
+        library.find()
+    except StartError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "root"
+
+
+@pytest.fixture
+def agent(socket_folder: Path, root: Path) -> Iterator[AgentThread]:
+    with _agent(socket_folder, root) as found:
+        yield found
+
+
+def _agent(folder: Path, root: Path, **flags: str) -> Any:
+    on = {"driver": "on", "driver_root": str(root), "dcgm_listen": "127.0.0.1:0"}
+    return agent_thread(folder, **{**FLAGS, **on, **flags})
+
+
+def ask(root: Path, code: str) -> Any:
+    """Return what a client prints, a process of its own."""
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(root / "lib64")}
+    done = subprocess.run(
+        [sys.executable, "-c", LISTED + code],
+        env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_configured_instances_are_there(socket_folder: Path, root: Path) -> None:
+    with _agent(socket_folder, root, nvidia_mig="3g.20gb,2g.10gb,1g.5gb,1g.5gb") as agent:
+        mode, found = ask(root, "print(json.dumps([n.nvmlDeviceGetMigMode(card), devices(card)]))")
+        known = agent.agent.state.instances(agent.agent.node.cards[0])
+    assert mode == [1, 1]
+    assert [(name, total) for _, name, _, _, total, _ in found] == [
+        (f"NVIDIA A100-SXM4-40GB MIG {each.profile}", each.memory * MIB)
+        for each in sorted(known, key=lambda each: each.gpu_instance)
+    ]
+    assert {uuid for uuid, *_ in found} == {each.uuid for each in known}
+    assert sorted(multiprocessors for *_, multiprocessors in found) == [14, 14, 28, 42]
+
+
+def test_what_one_client_makes_every_other_sees(agent: AgentThread, root: Path) -> None:
+    made = ask(
+        root,
+        """
+n.nvmlDeviceSetMigMode(card, 1)
+info = n.nvmlDeviceGetGpuInstanceProfileInfo(card, n.NVML_GPU_INSTANCE_PROFILE_3_SLICE)
+part = n.nvmlDeviceCreateGpuInstance(card, info.id)
+compute = n.nvmlGpuInstanceCreateComputeInstance(part, n.NVML_COMPUTE_INSTANCE_PROFILE_3_SLICE)
+print(json.dumps([n.nvmlGpuInstanceGetInfo(part).id, n.nvmlComputeInstanceGetInfo(compute).id]))
+""",
+    )
+    assert made == [2, 0]
+    (device,) = ask(root, "print(json.dumps(devices(card)))")
+    card = agent.agent.node.cards[0]
+    (instance,) = agent.agent.state.instances(card)
+    assert device[:4] == [instance.uuid, "NVIDIA A100-SXM4-40GB MIG 3g.20gb", 2, 0]
+    address = agent.call(agent.agent.status)["views"]["dcgm"]["address"]
+    rows = named(samples(get(f"http://{address}/metrics")[1]), "DCGM_FI_DEV_FB_USED")
+    assert [labels.get("GPU_I_PROFILE") for labels, _ in rows] == [None, "3g.20gb"]
+    events = [event.message for event in agent.agent.state.events.after(0)]
+    assert events[-1] == "cut into 3g.20gb at 4"
+
+    gone = ask(
+        root,
+        """
+part = n.nvmlDeviceGetGpuInstanceById(card, 2)
+compute = n.nvmlGpuInstanceGetComputeInstanceById(part, 0)
+refused = codes(n.nvmlGpuInstanceDestroy, part)
+n.nvmlComputeInstanceDestroy(compute)
+n.nvmlGpuInstanceDestroy(part)
+n.nvmlDeviceSetMigMode(card, 0)
+print(json.dumps([refused, n.nvmlDeviceGetMigMode(card), devices(card)]))
+""",
+    )
+    assert gone == [19, [0, 0], []]
+    assert agent.agent.state.cuts == {}
+
+
+def test_what_can_not_be_made_is_refused(agent: AgentThread, root: Path) -> None:
+    found = ask(
+        root,
+        """
+whole = n.nvmlDeviceGetGpuInstanceProfileInfo(card, n.NVML_GPU_INSTANCE_PROFILE_7_SLICE).id
+before = codes(n.nvmlDeviceCreateGpuInstance, card, whole)
+n.nvmlDeviceSetMigMode(card, 1)
+n.nvmlDeviceCreateGpuInstance(card, whole)
+again = codes(n.nvmlDeviceCreateGpuInstance, card, whole)
+print(json.dumps([before, again]))
+""",
+    )
+    # Not found while MIG is off, then no room.
+    assert found[1] == 23
+    assert found[0] != 0
+
+
+def test_modes_and_limits_are_set_for_all(agent: AgentThread, root: Path) -> None:
+    ask(
+        root,
+        """
+n.nvmlDeviceSetPersistenceMode(card, 0)
+n.nvmlDeviceSetComputeMode(card, n.NVML_COMPUTEMODE_EXCLUSIVE_PROCESS)
+n.nvmlDeviceSetPowerManagementLimit(card, 250000)
+print(1)
+""",
+    )
+    seen = ask(
+        root,
+        """
+print(json.dumps([n.nvmlDeviceGetPersistenceMode(card), n.nvmlDeviceGetComputeMode(card),
+                  n.nvmlDeviceGetPowerManagementLimit(card)]))
+""",
+    )
+    assert seen == [0, 3, 250000]
+    # The other names say the same.
+    uuid = agent.agent.node.cards[0].uuid
+    assert agent.agent.state.readings[uuid].power_limit == 250
+
+
+def test_nobody_sets_anything_without_an_agent(socket_folder: Path, root: Path) -> None:
+    with _agent(socket_folder, root):
+        pass
+    assert ask(root, "print(codes(n.nvmlDeviceSetMigMode, card, 1))") == 4

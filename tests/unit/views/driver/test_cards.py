@@ -1,0 +1,177 @@
+"""What a node's state makes of the state file."""
+
+from pathlib import Path
+from typing import Any
+
+from hami_mock.kubelet.holder import Holder
+from hami_mock.node.fault import Fault
+from hami_mock.node.fault_kinds import LOST, UNHEALTHY
+from hami_mock.node.holders import Load
+from hami_mock.node.readings import Throttle
+from hami_mock.node.state import NodeState
+from hami_mock.views.driver.records import pid_of
+from tests.unit.builders import laid_out
+from tests.unit.views.driver.reading import (
+    card,
+    events,
+    header,
+    live,
+    node_state,
+    sequences,
+    shown_in,
+)
+from tests.unit.views.exporters.rig import reading
+
+MIB = 2**20
+POD = ("ns", "train-0", "main")
+
+
+def read(state: NodeState, **values: Any) -> None:
+    state.readings = {each.uuid: reading(each, **values) for each in state.node.cards}
+
+
+def hold(state: NodeState, container: tuple[str, str, str], index: int, slot: int = 0) -> str:
+    """Let a container hold a slot of a card; return the card's UUID."""
+    uuid = state.node.cards[index].uuid
+    holders = [each for each in state.holders.all or () if each.container != container]
+    held = Holder(container, {"nvidia.com/gpu": (f"{uuid}-{slot}",)})
+    state.holders.name([*holders, held])
+    return uuid
+
+
+def test_numbers_are_those_of_the_reading(tmp_path: Path) -> None:
+    state = node_state(nvidia_cards=1)
+    read(state, busy=63.4, power=251.25, temperature=61.6, last_xid=31, energy=123_456)
+    shown_in(tmp_path, state)
+    found, now = live(tmp_path, 0), state.readings[state.node.cards[0].uuid]
+    assert (found["gpu"], found["power"], found["temperature"]) == (63, 251_250, 62)
+    assert (found["last_xid"], found["energy"]) == (31, 123_456)
+    memory = found["memory_used"], found["memory_reserved"], found["memory_free"]
+    assert memory == tuple(
+        mib * MIB for mib in (now.memory_used, now.memory_reserved, now.memory_free)
+    )
+    assert sum(memory) == card(tmp_path, 0)["identity"]["memory_total"]
+    assert (found["sm_clock"], found["memory_clock"]) == (now.sm_clock, now.memory_clock)
+    assert (found["lost"], found["recovery_action"], found["process_count"]) == (0, 0, 0)
+
+
+def test_a_card_that_was_not_read_yet_is_idle(tmp_path: Path) -> None:
+    shown_in(tmp_path, node_state(nvidia_cards=1, nvidia_model="T4"))
+    found = live(tmp_path, 0)
+    assert (found["gpu"], found["memory_used"], found["performance_state"]) == (0, 0, 8)
+    assert found["power"] == 9100
+    assert found["clock_reasons"] == 1
+
+
+def test_reasons_of_low_clocks_are_bits(tmp_path: Path) -> None:
+    state = node_state(nvidia_cards=1)
+    throttles = frozenset({Throttle.HARDWARE_THERMAL, Throttle.POWER_CAP})
+    read(state, throttles=throttles)
+    shown_in(tmp_path, state)
+    assert live(tmp_path, 0)["clock_reasons"] == 0x4C
+
+
+def test_only_what_changed_is_written(tmp_path: Path) -> None:
+    state = node_state(nvidia_cards=3)
+    read(state)
+    file, cards = shown_in(tmp_path, state)
+    assert cards.keep_up(file) == 0
+    second = state.node.cards[1]
+    state.readings = {**state.readings, second.uuid: reading(second, busy=99.0)}
+    assert cards.keep_up(file) == 1
+    assert sequences(tmp_path, 3) == [0, 2, 0]
+    assert [live(tmp_path, index)["gpu"] for index in range(3)].index(99) == 1
+
+
+def test_each_container_is_a_process_with_its_load(tmp_path: Path) -> None:
+    state = node_state(nvidia_cards=2)
+    read(state, busy=80.0, memory_busy=8.0)
+    uuid = hold(state, POD, 0)
+    hold(state, ("ns", "a", "b"), 0, slot=1)
+    state.loads = {(uuid, POD): Load(60, 1000)}
+    file, cards = shown_in(tmp_path, state)
+    found = live(tmp_path, 0)
+    idle, busy = found["processes"][: found["process_count"]]
+    assert (busy["name"], busy["sm"], busy["memory"]) == ("ns/train-0/main", 60, 1000 * MIB)
+    assert (busy["memory_busy"], busy["type"]) == (6, 1)
+    assert (idle["name"], idle["sm"], idle["memory"]) == ("ns/a/b", 0, 0)
+    assert live(tmp_path, 1)["process_count"] == 0
+    # It ends, and its numbers go with it.
+    state.holders.name([])
+    cards.keep_up(file)
+    assert live(tmp_path, 0)["process_count"] == 0
+    assert live(tmp_path, 0)["processes"][0]["pid"] == 0
+
+
+def test_a_container_has_one_pid_on_all_of_its_cards(tmp_path: Path) -> None:
+    state = node_state(nvidia_cards=2)
+    uuids = [each.uuid for each in state.node.cards[:2]]
+    state.holders.name([Holder(POD, {"nvidia.com/gpu": tuple(f"{u}-0" for u in uuids)})])
+    shown_in(tmp_path, state)
+    first, second = (live(tmp_path, index)["processes"][0] for index in range(2))
+    assert first["pid"] == second["pid"] == pid_of("ns/train-0/main", set())
+    assert 100_000 <= first["pid"] < 4_194_304
+
+
+def test_two_containers_of_a_card_never_share_a_pid() -> None:
+    taken: set[int] = set()
+    assert pid_of("a", taken) + 1 == pid_of("a", taken)
+
+
+def test_a_xid_is_an_event_and_says_what_to_do(tmp_path: Path) -> None:
+    state = node_state(nvidia_cards=2)
+    read(state)
+    file, cards = shown_in(tmp_path, state)
+    second = state.node.cards[1]
+    state.count_xid([second], 79)
+    fault = Fault(UNHEALTHY, frozenset({second.uuid}), "Xid 79")
+    state.begin_faults(fault)
+    cards.keep_up(file)
+    assert events(tmp_path) == [(1, 1, 8, 79)]
+    found = live(tmp_path, 1)
+    assert (found["last_xid"], found["recovery_action"], found["lost"]) == (79, 2, 0)
+    state.end_faults(fault)
+    cards.keep_up(file)
+    assert live(tmp_path, 1)["recovery_action"] == 0
+    assert len(events(tmp_path)) == 1
+
+
+def test_each_of_several_xids_is_an_event(tmp_path: Path) -> None:
+    state = node_state(nvidia_cards=2)
+    file, cards = shown_in(tmp_path, state)
+    state.count_xid(state.node.cards[:2], 31)
+    state.count_xid(state.node.cards[:1], 31)
+    state.count_xid(state.node.cards[:1], 48)
+    cards.keep_up(file)
+    # A double bit error is an event of its own, too.
+    assert [each[1:] for each in events(tmp_path)] == [
+        (0, 8, 31), (0, 8, 31), (1, 8, 31), (0, 8, 48), (0, 2, 48),
+    ]  # fmt: skip
+
+
+def test_xids_from_before_the_view_began_are_no_news(tmp_path: Path) -> None:
+    state = node_state(nvidia_cards=1)
+    state.count_xid(state.node.cards[:1], 31)
+    file, cards = shown_in(tmp_path, state)
+    cards.keep_up(file)
+    assert events(tmp_path) == []
+
+
+def test_a_lost_card_keeps_what_it_showed_last(tmp_path: Path) -> None:
+    state = node_state(nvidia_cards=1)
+    read(state, busy=50.0)
+    uuid = hold(state, POD, 0)
+    file, cards = shown_in(tmp_path, state)
+    state.begin_faults(Fault(LOST, frozenset({uuid})))
+    state.readings = {}
+    cards.keep_up(file)
+    found = live(tmp_path, 0)
+    assert (found["lost"], found["gpu"], found["process_count"]) == (1, 50, 0)
+
+
+def test_cards_of_other_makers_are_not_shown(tmp_path: Path) -> None:
+    state = NodeState(laid_out(None, nvidia_cards=0))
+    assert state.node.cards
+    file, _ = shown_in(tmp_path, state)
+    file.close()
+    assert header(tmp_path)["card_count"] == 0
