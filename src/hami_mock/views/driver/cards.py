@@ -1,7 +1,7 @@
 """What the state file has of a node's cards: compared with the state, written where it differs."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
 from hami_mock.kubelet.holder import Container
@@ -52,22 +52,24 @@ class DriverCards:
 
     def keep_up(self, file: StateFile) -> int:
         """Write the cards that show something else than before, and events; return how many."""
-        # First what is so, then the word that it is.
+        # First what is so, then the word that it is; cards that nobody waits for are written last.
         xids = self._new_xids()
-        count = self._write_changes(file)
+        hit = {card for card, _ in xids}
+        count = self._write_changes(file, hit)
         for card, xid in xids:
             for kind in self.driver.event_types(xid):
                 file.add_event(card, kind, xid)
         self._forget_ended()
-        return count
+        return count + self._write_changes(file, set(range(len(self.all))) - hit)
 
     def set_fields(self, card: Card, values: Mapping[str, int]) -> None:
         """Show values that a setter has set, from the next time on."""
         self._live[self.all.index(card)].set_values.update(values)
 
-    def _write_changes(self, file: StateFile) -> int:
+    def _write_changes(self, file: StateFile, cards: Set[int]) -> int:
         count = 0
-        for index, before in enumerate(self._written):
+        for index in sorted(cards):
+            before = self._written[index]
             now, timestamp = self._current(index)
             if now == before:
                 continue
