@@ -1,0 +1,116 @@
+"""A client of NVML that nobody here wrote (nvidia-ml-py), as a process of its own that obeys.
+
+It reads a word a line: `cards` and `processes` are answered with a line of JSON; `wait` says
+`waiting`, and then which event came.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+
+class NvmlClient:
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    @property
+    def cards(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.ask("cards")
+        return found
+
+    def ask(self, word: str) -> Any:
+        self.say(word)
+        return self.hear()
+
+    def say(self, word: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{word}\n")
+        self._process.stdin.flush()
+
+    def hear(self) -> Any:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        assert line, "the client has ended"
+        return json.loads(line)
+
+
+@contextmanager
+def nvml_client(root: Path, **variables: str) -> Iterator[NvmlClient]:
+    """A client that has nothing but the library's folder."""
+    known = {"LD_LIBRARY_PATH": str(root / "lib64"), "PATH": os.environ["PATH"], **variables}
+    process = subprocess.Popen(
+        [sys.executable, __file__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=known,
+    )
+    try:
+        yield NvmlClient(process)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def _cards(nvml: Any) -> list[dict[str, Any]]:
+    return [_card(nvml, index) for index in range(nvml.nvmlDeviceGetCount())]
+
+
+def _card(nvml: Any, index: int) -> dict[str, Any]:
+    try:
+        card = nvml.nvmlDeviceGetHandleByIndex(index)
+        memory = nvml.nvmlDeviceGetMemoryInfo(card, nvml.nvmlMemory_v2)
+        return {
+            "name": nvml.nvmlDeviceGetName(card),
+            "uuid": nvml.nvmlDeviceGetUUID(card),
+            "bus": nvml.nvmlDeviceGetPciInfo(card).busId,
+            "serial": nvml.nvmlDeviceGetSerial(card),
+            "minor": nvml.nvmlDeviceGetMinorNumber(card),
+            "total": memory.total,
+            "used": memory.used,
+            "busy": nvml.nvmlDeviceGetUtilizationRates(card).gpu,
+            "power": nvml.nvmlDeviceGetPowerUsage(card),
+            "temperature": nvml.nvmlDeviceGetTemperature(card, nvml.NVML_TEMPERATURE_GPU),
+            "energy": nvml.nvmlDeviceGetTotalEnergyConsumption(card),
+        }
+    except nvml.NVMLError as error:
+        return {"error": str(error)}
+
+
+def _processes(nvml: Any) -> list[list[Any]]:
+    cards = map(nvml.nvmlDeviceGetHandleByIndex, range(nvml.nvmlDeviceGetCount()))
+    return [
+        [[each.pid, each.usedGpuMemory] for each in nvml.nvmlDeviceGetComputeRunningProcesses(card)]
+        for card in cards
+    ]
+
+
+def _obey() -> None:
+    import pynvml as nvml
+
+    nvml.nvmlInit()
+    watched = nvml.nvmlEventSetCreate()
+    for index in range(nvml.nvmlDeviceGetCount()):
+        card = nvml.nvmlDeviceGetHandleByIndex(index)
+        nvml.nvmlDeviceRegisterEvents(card, nvml.nvmlEventTypeXidCriticalError, watched)
+    for line in sys.stdin:
+        answer: Any
+        match line.strip():
+            case "cards":
+                answer = _cards(nvml)
+            case "processes":
+                answer = _processes(nvml)
+            case _:
+                print(json.dumps("waiting"), flush=True)
+                event = nvml.nvmlEventSetWait_v2(watched, 60_000)
+                answer = [nvml.nvmlDeviceGetUUID(event.device), event.eventData]
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    _obey()

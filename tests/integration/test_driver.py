@@ -1,0 +1,255 @@
+"""An agent with --driver on, as a client of NVML and the kubelet see it."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hami_mock.cli.ctl.client import main as ctl
+from hami_mock.cli.main import main
+from hami_mock.errors import StartError
+from hami_mock.node.cards import Card
+from hami_mock.views.driver import library
+from tests.integration.agents import ONLY_NVIDIA, AgentThread, agent_process, agent_thread, get
+from tests.integration.grpcio_kubelet import GrpcioKubelet
+from tests.integration.nvml_client import nvml_client
+from tests.pod_resources import pod_resources
+from tests.unit.views.driver.reading import header
+from tests.unit.views.exporters.rig import named, samples
+
+pytest.importorskip("pynvml", reason="nvidia-ml-py is not installed")
+
+MIB = 2**20
+POD = ("default", "train-0", "main")
+SMALL = {"nvidia_memory": "1000", "mlu_cards": "0", "iluvatar_cards": "0", "ascend_cards": "0"}
+
+
+@pytest.fixture(autouse=True)
+def compiled() -> None:
+    try:
+        library.find()
+    except StartError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "root"
+
+
+@pytest.fixture
+def agent(socket_folder: Path, root: Path) -> Iterator[AgentThread]:
+    with _agent(socket_folder, root) as found:
+        yield found
+
+
+def _agent(folder: Path, root: Path, **flags: str) -> Any:
+    on = {"driver": "on", "driver_root": str(root), "nvidia_cards": "3"}
+    return agent_thread(folder, **{**SMALL, **on, **flags})
+
+
+def until(condition: Callable[[], bool], agent: AgentThread) -> None:
+    """Look again after each change of the readings: that is once a second."""
+    while not condition():
+        agent.call(agent.agent.state.load_changes.next().wait)
+
+
+def seen_of(card: Card) -> dict[str, Any]:
+    return {
+        "name": card.model.product,
+        "uuid": card.uuid,
+        "bus": card.pci_bus_id,
+        "serial": card.serial,
+        "minor": card.minor,
+        "total": card.memory * MIB,
+    }
+
+
+def test_a_client_sees_every_card(agent: AgentThread, root: Path) -> None:
+    with nvml_client(root) as client:
+        seen = client.cards
+    wanted = [seen_of(card) for card in agent.agent.node.cards]
+    assert [{key: card[key] for key in wanted[0]} for card in seen] == wanted
+    status = agent.call(agent.agent.status)["views"]["driver"]
+    assert (status["root"], status["cards"]) == (str(root), 3)
+
+
+def test_as_made_without_an_agent(root: Path) -> None:
+    flags = ["--nvidia-cards=128", "--nvidia-model=B200"]
+    assert main(["driver", "all", f"--driver-root={root}", "--node-name=n1", *flags]) == 0
+    with nvml_client(root) as client:
+        seen = client.cards
+    assert len({card["uuid"] for card in seen}) == 128
+    assert {(card["name"], card["busy"]) for card in seen} == {("NVIDIA B200", 0)}
+
+
+def test_a_container_sees_only_what_it_may(agent: AgentThread, root: Path) -> None:
+    second = agent.agent.node.cards[1].uuid
+    with nvml_client(root, NVIDIA_VISIBLE_DEVICES=second) as client:
+        assert [card["uuid"] for card in client.cards] == [second]
+
+
+def test_a_xid_wakes_a_client_that_waits(socket_folder: Path, root: Path) -> None:
+    control = socket_folder / "c" / "s"
+    with (
+        _agent(socket_folder, root, control_socket=str(control)) as agent,
+        nvml_client(root) as client,
+    ):
+        second = agent.agent.node.cards[1]
+        # Twice: the set is the same, and no event comes again.
+        for xid in ("79", "31"):
+            assert client.ask("wait") == "waiting"
+            assert ctl([f"--control-socket={control}", "fail", second.name, "--xid", xid]) == 0
+            assert client.hear() == [second.uuid, int(xid)]
+        assert ctl([f"--control-socket={control}", "recover", second.name]) == 0
+        until(lambda: "error" not in client.cards[1], agent)
+
+
+def test_a_lost_card_is_lost_until_it_returns(agent: AgentThread, root: Path) -> None:
+    with nvml_client(root) as client:
+        assert "error" not in client.cards[1]
+        agent.act("lose", "nvidia/1")
+        until(lambda: "error" in client.cards[1], agent)
+        assert "GPU is lost" in client.cards[1]["error"]
+        assert "error" not in client.cards[0]
+        agent.act("return", "nvidia/1")
+        until(lambda: "error" not in client.cards[1], agent)
+
+
+def test_a_card_shows_what_its_metrics_show(socket_folder: Path, root: Path) -> None:
+    pods_socket = socket_folder / "pods.sock"
+    flags = {"dcgm_listen": "127.0.0.1:0", "load": "sine:20-80:10s"}
+    with (
+        pod_resources(pods_socket) as pods,
+        _agent(socket_folder, root, pod_resources_socket=str(pods_socket), **flags) as agent,
+        nvml_client(root) as client,
+    ):
+        first = agent.agent.node.cards[0]
+        pods.pods[POD] = {"nvidia.com/gpu": [f"{first.uuid}-0"]}
+        agent.call(agent.agent.holders.refresh)
+        (view,) = [view for view in agent.agent.views if view.name == "dcgm"]
+        url = f"http://{view.status()['address']}/metrics"
+
+        def scraped() -> dict[str, float]:
+            found = samples(get(url)[1])
+            names = {"busy": "GPU_UTIL", "power": "POWER_USAGE", "temperature": "GPU_TEMP",
+                     "used": "FB_USED", "energy": "TOTAL_ENERGY_CONSUMPTION"}  # fmt: skip
+            return {
+                key: next(
+                    value
+                    for labels, value in named(found, f"DCGM_FI_DEV_{name}").items()
+                    if first.uuid in str(labels)
+                )
+                for key, name in names.items()
+            }
+
+        compared = 0
+        while compared < 3:
+            agent.call(agent.agent.state.load_changes.next().wait)
+            before = scraped()
+            seen = client.cards[0]
+            # Between two equal scrapes nothing has changed.
+            if before == scraped() and before["busy"]:
+                told = {**before, "power": before["power"] * 1000, "used": before["used"] * MIB}
+                assert {key: seen[key] for key in told} == pytest.approx(told, abs=1)
+                compared += 1
+        ((pid, memory),) = client.ask("processes")[0]
+        assert pid >= 100_000
+        assert memory == agent.agent.state.load(first).memory * MIB
+
+
+def test_the_last_state_stays_and_the_next_agent_goes_on(socket_folder: Path, root: Path) -> None:
+    control = socket_folder / "c" / "s"
+    flags = (
+        *ONLY_NVIDIA, "--nvidia-memory=1000", "--driver=on", f"--driver-root={root}",
+        f"--control-socket={control}",
+    )  # fmt: skip
+    with agent_process(socket_folder, *flags) as agent:
+        agent.wait_for_log("control:")
+        before = header(root / "state")
+        with nvml_client(root) as client:
+            agent.process.kill()
+            agent.process.wait()
+            seen = client.cards
+            assert len(seen) == 2
+            with agent_process(socket_folder, *flags) as again:
+                again.wait_for_log("control:")
+                assert header(root / "state")["generation"] == before["generation"]
+                # The client from before hears of what happens now.
+                assert client.ask("wait") == "waiting"
+                assert ctl([f"--control-socket={control}", "fail", "nvidia/0", "--xid=94"]) == 0
+                assert client.hear() == [seen[0]["uuid"], 94]
+
+
+def test_cards_come_and_go_under_a_client(agent: AgentThread, root: Path) -> None:
+    with nvml_client(root) as client:
+        three = client.cards
+        agent.call(agent.agent.set_options, {"nvidia-cards": "5"}, False)
+        until(lambda: len(client.cards) == 5, agent)
+        assert client.cards[2]["uuid"] == three[2]["uuid"]
+        assert (root / "proc/driver/nvidia/gpus/0000:1f:00.0/information").exists()
+        agent.call(agent.agent.set_options, {"nvidia-cards": "0"}, False)
+        until(lambda: not client.cards, agent)
+        assert not (root / "proc/driver/nvidia/gpus").exists()
+
+
+def test_allocate_gives_the_library_the_state_and_the_cards_own_nodes(
+    kubelet: GrpcioKubelet, root: Path
+) -> None:
+    with _agent(kubelet.folder, root) as agent:
+        kubelet.wait_for_lists({resource.name for resource in agent.agent.node.resources})
+        uuids = [card.uuid for card in agent.agent.node.cards]
+        two, none = kubelet.plugin("nvidia.com/gpu").allocate(
+            [f"{uuids[2]}-0", f"{uuids[0]}-1"], []
+        )
+        mounts = {each.container_path: each.host_path for each in two.mounts}
+        assert mounts["/usr/lib/libnvidia-ml.so.1"] == mounts["/usr/lib64/libnvidia-ml.so.1"]
+        assert Path(mounts["/usr/lib/libnvidia-ml.so.1"]).parent == root / "lib64"
+        assert mounts["/run/hami-mock/driver/state"] == str(root / "state")
+        assert all(each.read_only and Path(each.host_path).exists() for each in two.mounts)
+        given = {each.container_path: each for each in two.devices}
+        numbered = {path for path in given if re.fullmatch(r"/dev/nvidia\d+", path)}
+        assert numbered == {"/dev/nvidia0", "/dev/nvidia2"}
+        assert "/dev/nvidiactl" in given
+        assert all(Path(each.host_path).is_char_device() for each in two.devices)
+        assert (len(none.mounts), len(none.devices)) == (0, 0)
+        (units,) = kubelet.plugin("nvidia.com/gpumem").allocate(["000"])
+        assert (len(units.mounts), len(units.devices)) == (0, 0)
+
+
+def test_a_root_that_cant_be_had_ends_the_start(socket_folder: Path, root: Path) -> None:
+    root.mkdir()
+    (root / "mine").write_text("")
+    flags = (*ONLY_NVIDIA, "--driver=on", f"--driver-root={root}")
+    with agent_process(socket_folder, *flags) as agent:
+        assert "--driver-root" in agent.wait_for_log("has 'mine' in it")
+        assert agent.process.wait(timeout=10) == 2
+
+
+def test_without_the_option_nothing_is_loaded(socket_folder: Path) -> None:
+    with agent_thread(socket_folder, **SMALL) as agent:
+        assert "driver" not in {view.name for view in agent.agent.views}
+    code = (
+        "import sys, hami_mock.agent; "
+        "print([name for name in sys.modules if 'driver' in name or 'nvml' in name])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"
+
+
+def test_sigterm_leaves_the_root_as_it_is(socket_folder: Path, root: Path) -> None:
+    flags = (
+        *ONLY_NVIDIA, "--nvidia-memory=1000", "--driver=on", f"--driver-root={root}",
+        f"--control-socket={socket_folder / 'c' / 's'}",
+    )  # fmt: skip
+    with agent_process(socket_folder, *flags) as agent:
+        agent.wait_for_log("control:")
+        with nvml_client(root) as client:
+            assert agent.stop() == 0
+            assert len(client.cards) == 2
+    assert main(["driver", "remove", f"--driver-root={root}"]) == 0
+    assert not root.exists()
