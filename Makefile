@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PROTO_OUT := src/hami_mock/kubelet/_proto
 
-.PHONY: help setup demo test test-all browser e2e e2e-all e2e-prepare lint format fuzz soak load bench picture pictures binary proto references lock sbom clean
+.PHONY: help setup demo test test-all native browser e2e e2e-all e2e-prepare lint format fuzz soak load bench picture pictures binary proto references lock sbom clean
 
 help: ## show this list
 	@grep -hE '^[a-z][a-z0-9-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | \
@@ -33,11 +33,12 @@ demo: $(READY) ## see it work here, without a cluster
 	@$(BIN)/hami-mock demo
 
 test: $(READY) ## run all tests that need no cluster, and print their coverage
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/driver.txt
 	@$(BIN)/coverage erase
 	@# Side by side: one computes while the other waits for sockets.
 	@mkdir -p build; $(BIN)/coverage run -m pytest tests/unit >build/unit-tests.log 2>&1 & unit=$$!; \
 		trap 'kill $$unit 2>/dev/null || true' EXIT; \
-		failed=0; $(BIN)/coverage run -m pytest tests/integration tests/prometheus || failed=$$?; \
+		failed=0; $(BIN)/coverage run -m pytest tests/integration tests/prometheus tests/driver || failed=$$?; \
 		wait $$unit || failed=$$?; cat build/unit-tests.log; exit $$failed
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report
@@ -46,6 +47,11 @@ test-all: ## run the tests on every Python from 3.11 to 3.14 that this machine h
 	@for v in 3.11 3.12 3.13 3.14; do p=$$(command -v python$$v) && $$p --version >/dev/null 2>&1 \
 		|| { echo "== Python $$v: not on this machine"; continue; }; \
 		echo "== Python $$v"; $(MAKE) VENV=.venv-$$v PYTHON=$$p .venv-$$v/.ready; .venv-$$v/bin/python -m pytest; done
+
+native: $(READY) ## compile the driver's library for this machine and for arm64
+	@command -v aarch64-linux-gnu-gcc >/dev/null || $(BIN)/python -m pip install --quiet \
+		--disable-pip-version-check --require-hashes -r requirements/native.txt
+	@$(BIN)/python hatch_build.py
 
 e2e: $(READY) ## prove it on a real Kubernetes 1.35, made and removed here (needs root)
 	@$(MAKE) e2e-on-1.35

@@ -39,6 +39,12 @@ API nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t *set)
     return NVML_ERROR_INSUFFICIENT_RESOURCES;
 }
 
+void events_forget(void)
+{
+    for (uint i = 0; i < MOST_SETS; i++)
+        __atomic_store_n(&sets[i].used, 0, __ATOMIC_RELEASE);
+}
+
 API nvmlReturn_t nvmlEventSetFree(nvmlEventSet_t set)
 {
     TRY(check(set));

@@ -358,7 +358,7 @@ struct gpu_instance {
     uint64_t memory_reserved; /* bytes */
     uint64_t memory_total; /* bytes */
     uint32_t used; /* 1: it is there; 0: this element of the table is empty */
-    uint32_t id;
+    uint32_t id; /* below 32 */
     uint32_t profile; /* its profile's id */
     uint32_t start; /* in memory slices */
     uint32_t size; /* in memory slices */
@@ -380,7 +380,7 @@ struct compute_instance {
     char uuid[80]; /* MIG-… */
     uint32_t used; /* 1: it is there; 0: this element of the table is empty */
     uint32_t gpu_instance; /* the ID of the one that it is in */
-    uint32_t id;
+    uint32_t id; /* below 8 */
     uint32_t profile; /* which of NVML's compute instance profiles, by its number */
     uint32_t start; /* in compute slices of its GPU instance */
     uint32_t size; /* in compute slices */

@@ -25,8 +25,8 @@ API nvmlReturn_t nvmlShutdown(void)
 {
     lock_take(&init_lock);
     nvmlReturn_t result = users ? NVML_SUCCESS : NVML_ERROR_UNINITIALIZED;
-    if (users)
-        __atomic_sub_fetch(&users, 1, __ATOMIC_RELEASE);
+    if (users && !__atomic_sub_fetch(&users, 1, __ATOMIC_RELEASE))
+        events_forget();
     lock_give(&init_lock);
     return result;
 }

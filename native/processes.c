@@ -1,6 +1,8 @@
 /* Who uses a card. */
 #include "state.h"
 
+#define FEW 8u /* more than most cards have; they are read at once */
+
 struct found {
     uint count;
     uint64_t timestamp;
@@ -13,7 +15,9 @@ static nvmlReturn_t find(nvmlDevice_t device, uint types, struct found *found)
     struct place place;
     struct live live;
     TRY(place_of(device, &place));
-    TRY(live_copy(place.card, 0, &live, offsetof(struct live, gpu_instances)));
+    TRY(live_copy(place.card, 0, &live, LIVE_NUMBERS + FEW * sizeof *live.processes));
+    if (live.process_count > FEW)
+        TRY(live_copy(place.card, 0, &live, offsetof(struct live, gpu_instances)));
     found->count = 0;
     found->timestamp = live.timestamp;
     for (uint i = 0; i < live.process_count && i < MOST_PROCESSES; i++) {

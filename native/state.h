@@ -52,6 +52,9 @@ nvmlReturn_t card_of(nvmlDevice_t device, uint *card);
 nvmlDevice_t device_handle(uint card);
 nvmlDevice_t mig_handle(uint card, uint gpu_instance, uint compute_instance);
 
+/* events.c: frees all sets. */
+void events_forget(void);
+
 /* For getters with many ways out: returns a result that isn't a success. */
 #define TRY(call) \
     do { \

@@ -24,6 +24,8 @@ SOURCES = {
     "dev": ["pyproject.toml", "--group=dev"],
     "go": ["--group=go"],
     "browser": ["--group=browser"],
+    "driver": ["--group=driver"],
+    "native": ["--group=native"],
 }
 
 for name, sources in SOURCES.items():

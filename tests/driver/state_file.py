@@ -44,7 +44,7 @@ def profile(number: int, identity: int, slices: int, size: int, memory: int) -> 
         "compute_profiles": {1: 0b1, 2: 0b11, 3: 0b111, 4: 0b1011, 7: 0b11111}[slices],
         "placement_count": len(starts),
         "starts": tuple(starts),
-        "name": f"{slices}g.{memory // 973}gb",
+        "name": f"{slices}g.{5 * size}gb",
     }
 
 
@@ -248,7 +248,9 @@ class StateFile:
 
     def leave_half_written(self, card: int) -> None:
         """Be a writer that was killed at its work."""
-        os.pwrite(self._fd, (self._sequences[card] + 1).to_bytes(8, "little"), layout.live_offset(card))
+        os.pwrite(
+            self._fd, (self._sequences[card] + 1).to_bytes(8, "little"), layout.live_offset(card)
+        )
 
     def xid(self, card: int, number: int, *, kind: int = 8) -> None:
         """Tell of an event, and wake whoever waits."""
@@ -261,9 +263,7 @@ class StateFile:
             "gpu_instance": NO_INSTANCE,
             "compute_instance": NO_INSTANCE,
         }
-        os.pwrite(
-            self._fd, EVENT.pack(entry), HEADER.offset("events", self._events % layout.RING)
-        )
+        os.pwrite(self._fd, EVENT.pack(entry), HEADER.offset("events", self._events % layout.RING))
         self._events += 1
         os.pwrite(self._fd, self._events.to_bytes(8, "little"), HEADER.offset("event_sequence"))
         futex = HEADER.offset("event_futex")
@@ -273,6 +273,9 @@ class StateFile:
     def replaced(self, cards: int, generation: int = 2) -> "StateFile":
         """Put another file in this one's place."""
         other = StateFile(self.folder, cards, generation)
+        start, end = HEADER.offset("event_sequence"), HEADER.size
+        os.pwrite(other._fd, os.pread(self._fd, end - start, start), start)
+        other._events = self._events
         os.pwrite(self._fd, (1).to_bytes(4, "little"), HEADER.offset("moved"))
         return other
 

@@ -7,7 +7,8 @@ The file STATE_FILE in the state folder is one HEADER, then a CARD for each card
 
 - Its writer makes it beside its place and renames it there. It is never truncated. When other cards
   or another layout must be shown, the writer makes a new file with another `generation`, renames it
-  over the old one, and writes 1 to the old one's `moved`; readers look for the new one then.
+  over the old one, and writes 1 to the old one's `moved`; readers look for the new one then. The
+  events and their sequence go on in it.
 - A card's `identity` stays as it is for the life of the file.
 - A card's `live` part has a sequence lock. Three `os.pwrite`: an odd number to `sequence`, all that
   follows it, the next even number to `sequence`. Readers try again while it is odd or has changed.
@@ -238,7 +239,7 @@ GPU_INSTANCE = Record(
         F("memory_reserved", "u64", "bytes"),
         F("memory_total", "u64", "bytes"),
         F("used", "u32", "1: it is there; 0: this element of the table is empty"),
-        F("id", "u32", ""),
+        F("id", "u32", "below 32"),
         F("profile", "u32", "its profile's id"),
         F("start", "u32", "in memory slices"),
         F("size", "u32", "in memory slices"),
@@ -252,7 +253,7 @@ COMPUTE_INSTANCE = Record(
         F("uuid", "char", "MIG-…", 80),
         F("used", "u32", "1: it is there; 0: this element of the table is empty"),
         F("gpu_instance", "u32", "the ID of the one that it is in"),
-        F("id", "u32", ""),
+        F("id", "u32", "below 8"),
         F("profile", "u32", "which of NVML's compute instance profiles, by its number"),
         F("start", "u32", "in compute slices of its GPU instance"),
         F("size", "u32", "in compute slices"),

@@ -1,0 +1,79 @@
+"""What the library exports, and what it needs."""
+
+import ctypes
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import hatch_build
+
+NAMES = re.findall(
+    r"^NAME\((\w+)\)$", (hatch_build.ROOT / "native/names.h").read_text(), re.MULTILINE
+)
+UNINITIALIZED, NOT_SUPPORTED = 1, 3
+
+
+def test_all_names_are_there(library: ctypes.CDLL) -> None:
+    assert len(NAMES) == len(set(NAMES)) == 431
+    assert [name for name in NAMES if not hasattr(library, name)] == []
+
+
+def test_the_client_knows_no_other_names(client: ModuleType) -> None:
+    source = Path(str(client.__file__)).read_text()
+    asked = set(re.findall(r'_nvmlGetFunctionPointer\("(\w+)"\)', source))
+    assert len(asked) > 350
+    # Of an interface that the header has no more, or not yet.
+    assert {name for name in asked - set(NAMES) if "Vgpu" not in name} == set()
+
+
+def test_it_needs_nothing(library_path: Path) -> None:
+    readelf = shutil.which("readelf")
+    if readelf is None:
+        pytest.skip("no readelf")
+    dynamic = subprocess.check_output([readelf, "-d", library_path], text=True)
+    assert "NEEDED" not in dynamic
+    assert "[libnvidia-ml.so.1]" in dynamic
+    segments = subprocess.check_output([readelf, "-lW", library_path], text=True)
+    assert "TLS" not in segments
+    symbols = subprocess.check_output([readelf, "--dyn-syms", "-W", library_path], text=True)
+    assert re.findall(r"(\w+)\s+DEFAULT  UND ([a-z]\w*)", symbols) == [("WEAK", "environ")]
+    assert symbols.count(" nvml") == 431
+
+
+def test_what_is_not_implemented_says_so(nvml: ModuleType, library: ctypes.CDLL) -> None:
+    assert library.nvmlDeviceGetVgpuMetadata(None, None, None) == NOT_SUPPORTED
+    nvml.nvmlShutdown()
+    assert library.nvmlDeviceGetVgpuMetadata(None, None, None) == UNINITIALIZED
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if "Get" in name and "Device" in name])
+def test_nothing_answers_before_it_is_initialized(library: ctypes.CDLL, name: str) -> None:
+    function = getattr(library, name)
+    # No argument is looked behind before that; those that are given as NULL may be refused first.
+    assert function(None, None, None, None, None, None) in (UNINITIALIZED, 2)
+
+
+def test_the_table_of_nvidia_smi(nvml: ModuleType, library: ctypes.CDLL) -> None:
+    name = bytes.fromhex("c4fe3e6cc98f6c4ea327ee696e12f7c4")
+    table = ctypes.POINTER(ctypes.c_void_p)()
+    assert library.nvmlInternalGetExportTable(ctypes.byref(table), b"\0" * 16) == NOT_SUPPORTED
+    assert library.nvmlInternalGetExportTable(ctypes.byref(table), name) == 0
+    assert table[0] == 0x1000
+    call = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+    device, number = ctypes.c_void_p(), ctypes.c_uint()
+    assert call(table[81])(3, ctypes.addressof(device), 0x22) == 0
+    assert nvml.nvmlDeviceGetIndex(device) == 3
+    assert call(table[230])(device, ctypes.addressof(number), 0) == 0
+    assert number.value == 4
+    processes = ctypes.create_string_buffer(4128 * 10)
+    number.value = 10
+    assert call(table[214])(device, ctypes.addressof(number), ctypes.addressof(processes)) == 0
+    assert number.value == 2
+    assert int.from_bytes(processes.raw[4128 : 4128 + 4], "little") == 1031
+    assert processes.raw[4128 + 32 :].partition(b"\0")[0] == b"train-1"
+    assert call(table[100])(device, ctypes.addressof(number), 0) == 0
+    assert number.value == 0

@@ -1,0 +1,205 @@
+"""What a card says, asked by NVIDIA's own Python client."""
+
+import ctypes
+import inspect
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from tests.driver.state_file import MIB, StateFile, card_uuid, live
+
+SUCCESS, INVALID_ARGUMENT, INSUFFICIENT_SIZE, LOST, VERSION_MISMATCH = 0, 2, 7, 15, 25
+
+
+def getters(client: ModuleType) -> dict[str, Callable[[Any], Any]]:
+    """The client's functions that take a card and nothing else."""
+    functions = inspect.getmembers(client, inspect.isfunction)
+    return {
+        name: function
+        for name, function in functions
+        if list(inspect.signature(function).parameters) in (["handle"], ["device"])
+        and not name.startswith(("nvmlDeviceReset", "nvmlDeviceClearA", "nvmlDeviceVgpuForce"))
+    }
+
+
+def answered(nvml: ModuleType, device: Any) -> set[str]:
+    found = set()
+    for name, function in getters(nvml).items():
+        try:
+            function(device)
+        except nvml.NVMLError:
+            continue
+        found.add(name)
+    return found
+
+
+@pytest.mark.parametrize("index", [0, 7])
+def test_most_getters_answer(nvml: ModuleType, index: int) -> None:
+    known = getters(nvml)
+    found = answered(nvml, nvml.nvmlDeviceGetHandleByIndex(index))
+    print(f"{len(found)} of {len(known)} getters answer; not: {sorted(known.keys() - found)}")
+    assert len(found) >= 120
+
+
+def test_a_card_says_what_the_state_says(nvml: ModuleType) -> None:
+    assert nvml.nvmlDeviceGetCount() == 8
+    assert nvml.nvmlSystemGetDriverVersion() == "580.65.06"
+    assert nvml.nvmlSystemGetNVMLVersion() == "13.580.65.06"
+    assert nvml.nvmlSystemGetCudaDriverVersion() == 13000
+    card = nvml.nvmlDeviceGetHandleByIndex(3)
+    assert nvml.nvmlDeviceGetName(card) == "NVIDIA A100-SXM4-40GB"
+    assert nvml.nvmlDeviceGetUUID(card) == card_uuid(3)
+    assert nvml.nvmlDeviceGetSerial(card) == "1320000000003"
+    assert nvml.nvmlDeviceGetMinorNumber(card) == 3
+    assert nvml.nvmlDeviceGetUtilizationRates(card).gpu == 43
+    assert nvml.nvmlDeviceGetUtilizationRates(card).memory == 23
+    assert nvml.nvmlDeviceGetPowerUsage(card) == 250_003
+    assert nvml.nvmlDeviceGetTotalEnergyConsumption(card) == 123_456_789_003
+    assert nvml.nvmlDeviceGetTemperature(card, 0) == 53
+    assert nvml.nvmlDeviceGetFanSpeed(card) == 45
+    assert nvml.nvmlDeviceGetPcieThroughput(card, 0) == 1003
+    assert nvml.nvmlDeviceGetPcieThroughput(card, 1) == 2003
+    assert [nvml.nvmlDeviceGetClockInfo(card, kind) for kind in range(4)] == [
+        1200,
+        1200,
+        1215,
+        1100,
+    ]
+    assert [nvml.nvmlDeviceGetMaxClockInfo(card, kind) for kind in range(4)] == [
+        1410,
+        1410,
+        1215,
+        1290,
+    ]
+    assert nvml.nvmlDeviceGetCudaComputeCapability(card) == (8, 0)
+    assert nvml.nvmlDeviceGetPowerManagementLimitConstraints(card) == [100_000, 400_000]
+    assert nvml.nvmlDeviceGetSupportedGraphicsClocks(card, 1215)[:2] == [1410, 1395]
+    assert len(nvml.nvmlDeviceGetSupportedGraphicsClocks(card, 1215)) == 81
+    assert list(nvml.nvmlDeviceGetCpuAffinity(card, 2)) == [0xFF, 0]
+    assert nvml.nvmlDeviceGetEccMode(card) == [1, 1]
+    assert nvml.nvmlDeviceGetPcieSpeed(card) == 16000
+
+
+def test_memory_in_both_versions(nvml: ModuleType) -> None:
+    card = nvml.nvmlDeviceGetHandleByIndex(1)
+    first = nvml.nvmlDeviceGetMemoryInfo(card)
+    assert (first.total, first.used, first.free) == (40960 * MIB, 1501 * MIB, 39459 * MIB)
+    second = nvml.nvmlDeviceGetMemoryInfo(card, version=nvml.nvmlMemory_v2)
+    assert (second.used, second.reserved, second.free) == (1001 * MIB, 500 * MIB, 39459 * MIB)
+
+
+def test_processes(nvml: ModuleType) -> None:
+    card = nvml.nvmlDeviceGetHandleByIndex(2)
+    found = nvml.nvmlDeviceGetComputeRunningProcesses(card)
+    assert [(each.pid, each.usedGpuMemory) for each in found] == [
+        (1020, 600 * MIB),
+        (1021, 600 * MIB),
+    ]
+    assert nvml.nvmlDeviceGetGraphicsRunningProcesses(card) == []
+    assert nvml.nvmlSystemGetProcessName(1021) == "train-1"
+    samples = nvml.nvmlDeviceGetProcessUtilization(card, 0)
+    assert [(each.pid, each.smUtil) for each in samples] == [(1020, 20), (1021, 20)]
+    with pytest.raises(nvml.NVMLError_NotFound):
+        nvml.nvmlDeviceGetProcessUtilization(card, samples[0].timeStamp)
+
+
+def test_sixty_four_processes(nvml: ModuleType, state: StateFile) -> None:
+    many = [{"pid": 1 + i, "memory": i, "type": 1} for i in range(64)]
+    state.set(0, live(0) | {"process_count": 64, "processes": many})
+    found = nvml.nvmlDeviceGetComputeRunningProcesses(nvml.nvmlDeviceGetHandleByIndex(0))
+    assert [(each.pid, each.usedGpuMemory) for each in found] == [(1 + i, i) for i in range(64)]
+
+
+def test_errors_of_memory(nvml: ModuleType) -> None:
+    card = nvml.nvmlDeviceGetHandleByIndex(0)
+    total, of_location = nvml.nvmlDeviceGetTotalEccErrors, nvml.nvmlDeviceGetMemoryErrorCounter
+    assert [total(card, kind, counter) for kind in (0, 1) for counter in (0, 1)] == [5, 0, 0, 5]
+    assert [of_location(card, 0, 0, place) for place in range(8)] == [0, 0, 3, 0, 0, 0, 0, 2]
+    assert nvml.nvmlDeviceGetRemappedRows(card) == (0, 0, 0, 0)
+
+
+def test_field_values(nvml: ModuleType) -> None:
+    card = nvml.nvmlDeviceGetHandleByIndex(1)
+    asked = [1, 3, 82, 83, 91, (164, 2), 138, (138, 0), 186, 194, 230, 9999]
+    found = nvml.nvmlDeviceGetFieldValues(card, asked)
+    assert [each.nvmlReturn for each in found] == [*[0] * 11, 3]
+    values = [each.value for each in found]
+    assert values[0].uiVal == 1
+    assert values[1].ullVal == 5
+    assert values[2].uiVal == 60
+    assert values[3].ullVal == 123_456_789_001
+    assert values[4].uiVal == 4
+    assert values[5].uiVal == 25000
+    assert values[7].ullVal == 7
+    assert values[8].uiVal == 250_001
+    assert values[9].siVal == -4
+    everything = nvml.nvmlDeviceGetFieldValues(card, [(138, 0xFFFFFFFF)])
+    assert everything[0].value.ullVal == 28
+
+
+def test_topology(nvml: ModuleType) -> None:
+    cards = [nvml.nvmlDeviceGetHandleByIndex(i) for i in range(8)]
+    levels = [nvml.nvmlDeviceGetTopologyCommonAncestor(cards[0], other) for other in cards]
+    assert levels == [0, 10, 30, 30, 50, 50, 50, 50]
+    assert len(nvml.nvmlDeviceGetTopologyNearestGpus(cards[0], 30)) == 2
+    assert nvml.nvmlDeviceGetNvLinkState(cards[0], 0) == 1
+    assert nvml.nvmlDeviceGetNvLinkRemotePciInfo(cards[0], 0).busId == "00000000:1C:00.0"
+    by_link = [nvml.nvmlDeviceGetP2PStatus(cards[0], other, 2) for other in cards[1:]]
+    assert by_link == [0, *[5] * 6]
+    with pytest.raises(nvml.NVMLError_InvalidArgument):
+        nvml.nvmlDeviceGetNvLinkState(cards[0], 4)
+
+
+def test_handles(nvml: ModuleType) -> None:
+    for handle in (
+        nvml.nvmlDeviceGetHandleByUUID(card_uuid(5)),
+        nvml.nvmlDeviceGetHandleByPciBusId("00000000:20:00.0"),
+        nvml.nvmlDeviceGetHandleByPciBusId("0000:20:00.0"),
+        nvml.nvmlDeviceGetHandleBySerial("1320000000005"),
+    ):
+        assert nvml.nvmlDeviceGetIndex(handle) == 5
+    for wrong in ("GPU-0", "", card_uuid(8)):
+        with pytest.raises(nvml.NVMLError_NotFound):
+            nvml.nvmlDeviceGetHandleByUUID(wrong)
+    with pytest.raises(nvml.NVMLError_InvalidArgument):
+        nvml.nvmlDeviceGetHandleByPciBusId("20.0")
+    with pytest.raises(nvml.NVMLError_InvalidArgument):
+        nvml.nvmlDeviceGetHandleByIndex(8)
+
+
+def test_bad_arguments(nvml: ModuleType, library: ctypes.CDLL) -> None:
+    card = nvml.nvmlDeviceGetHandleByIndex(0)
+    text = ctypes.create_string_buffer(8)
+    assert library.nvmlDeviceGetPowerUsage(card, None) == INVALID_ARGUMENT
+    assert library.nvmlDeviceGetPowerUsage(None, text) == INVALID_ARGUMENT
+    assert library.nvmlDeviceGetPowerUsage(ctypes.c_void_p(4096), text) == INVALID_ARGUMENT
+    assert library.nvmlDeviceGetName(card, text, 8) == INSUFFICIENT_SIZE
+    assert library.nvmlDeviceGetMemoryInfo_v2(card, text) == VERSION_MISMATCH
+    count = ctypes.c_uint(1)
+    assert (
+        library.nvmlDeviceGetComputeRunningProcesses_v3(card, ctypes.byref(count), text)
+        == INSUFFICIENT_SIZE
+    )
+    assert count.value == 2
+
+
+def test_a_lost_card_is_lost(nvml: ModuleType, state: StateFile) -> None:
+    card = nvml.nvmlDeviceGetHandleByIndex(4)
+    state.set(4, live(4) | {"lost": 1})
+    for name, function in getters(nvml).items():
+        if name.startswith(("nvmlDeviceGetPower", "nvmlDeviceGetUtil", "nvmlDeviceGetName")):
+            with pytest.raises(nvml.NVMLError_GpuIsLost):
+                function(card)
+    with pytest.raises(nvml.NVMLError_GpuIsLost):
+        nvml.nvmlDeviceGetMemoryInfo(card)
+    with pytest.raises(nvml.NVMLError_GpuIsLost):
+        nvml.nvmlDeviceGetHandleByIndex(4)
+    # Whoever had it before can still say which one it is.
+    assert nvml.nvmlDeviceGetUUID(card) == card_uuid(4)
+    assert nvml.nvmlDeviceGetIndex(card) == 4
+    assert nvml.nvmlDeviceGetCount() == 8
+    assert nvml.nvmlDeviceGetPowerUsage(nvml.nvmlDeviceGetHandleByIndex(5)) == 250_005
+    state.set(4, live(4))
+    assert nvml.nvmlDeviceGetPowerUsage(card) == 250_004

@@ -1,0 +1,226 @@
+"""The state file read while others write it, in threads, in children, after it was replaced."""
+
+import _ctypes
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from hami_mock.views.driver import layout
+from tests.driver.state_file import MIB, StateFile, live
+
+DRIVER_NOT_LOADED, VERSION_MISMATCH = 9, 18
+
+WRITER = """
+import sys
+from pathlib import Path
+from tests.driver.state_file import StateFile, live
+state = StateFile(Path(sys.argv[1]), cards=1)
+base = live(0)
+for n in range(10**9):
+    if n == 1:
+        print("ready", flush=True)
+    used = n % 30000 << 20
+    state.set(0, base | {
+        "memory_used": used, "memory_free": (40960 - 500 << 20) - used, "gpu": n % 101,
+        "memory": 100 - n % 101, "graphics_clock": n & 0xffffffff, "video_clock": n & 0xffffffff,
+    })
+"""
+
+
+def test_nothing_is_torn(
+    client: ModuleType, library: ctypes.CDLL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(layout.STATE_VARIABLE, str(tmp_path))
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITER, tmp_path], stdout=subprocess.PIPE, cwd=Path.cwd()
+    )
+    try:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == b"ready\n"
+        client.nvmlInit()
+        card = client.nvmlDeviceGetHandleByIndex(0)
+        memory, use = client.c_nvmlMemory_v2_t(), (ctypes.c_uint * 2)()
+        memory.version = client.nvmlMemory_v2
+        text = client.c_nvmlDeviceCurrentClockFreqs_v1_t()
+        text.version = client.nvmlDeviceCurrentClockFreqs_v1
+        seen: set[int] = set()
+        while len(seen) < 2000:
+            assert library.nvmlDeviceGetMemoryInfo_v2(card, ctypes.byref(memory)) == 0
+            assert memory.used + memory.reserved + memory.free == 40960 * MIB
+            assert library.nvmlDeviceGetUtilizationRates(card, use) == 0
+            assert use[0] + use[1] == 100
+            assert library.nvmlDeviceGetCurrentClockFreqs(card, ctypes.byref(text)) == 0
+            clocks = dict(each.split("=") for each in text.str.split(", "))
+            assert clocks["nvclock"] == clocks["videoclock"]
+            seen.add(memory.used)
+        assert writer.poll() is None
+    finally:
+        writer.kill()
+        writer.communicate()
+
+
+def test_a_writer_that_died_blocks_nobody(nvml: ModuleType, state: StateFile) -> None:
+    card = nvml.nvmlDeviceGetHandleByIndex(0)
+    state.leave_half_written(0)
+    assert nvml.nvmlDeviceGetPowerUsage(card) == 250_000
+    state.set(0, live(0) | {"power": 1})
+    assert nvml.nvmlDeviceGetPowerUsage(card) == 1
+
+
+def test_a_child_has_it_too(nvml: ModuleType, state: StateFile) -> None:
+    card = nvml.nvmlDeviceGetHandleByIndex(2)
+    child = os.fork()
+    if child == 0:
+        state.set(2, live(2) | {"power": 77})
+        nvml.nvmlInit()
+        os._exit(nvml.nvmlDeviceGetPowerUsage(card))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 77
+    assert nvml.nvmlDeviceGetPowerUsage(card) == 77
+
+
+def test_a_child_of_threads_never_waits_for_them(nvml: ModuleType, library: ctypes.CDLL) -> None:
+    busy = True
+
+    def work() -> None:
+        while busy:
+            library.nvmlInit_v2()
+            library.nvmlShutdown()
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(30):
+            child = os.fork()
+            if child == 0:
+                os._exit(library.nvmlInit_v2() + library.nvmlShutdown())
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    finally:
+        busy = False
+        for thread in threads:
+            thread.join()
+
+
+def test_threads(nvml: ModuleType, library: ctypes.CDLL) -> None:
+    wrong: list[object] = []
+
+    def work(index: int) -> None:
+        power, device = ctypes.c_uint(), ctypes.c_void_p()
+        for _ in range(3000):
+            results = [
+                library.nvmlInit_v2(),
+                library.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(device)),
+                library.nvmlDeviceGetPowerUsage(device, ctypes.byref(power)),
+                library.nvmlShutdown(),
+            ]
+            if any(results) or power.value != 250_000 + index:
+                wrong.append((results, power.value))
+
+    threads = [threading.Thread(target=work, args=(index,)) for index in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_init_is_counted(client: ModuleType, library: ctypes.CDLL, state: StateFile) -> None:
+    assert library.nvmlInit() == library.nvmlInit_v2() == library.nvmlInitWithFlags(1) == 0
+    count = ctypes.c_uint()
+    for _ in range(3):
+        assert library.nvmlDeviceGetCount(ctypes.byref(count)) == 0
+        assert library.nvmlShutdown() == 0
+    assert library.nvmlDeviceGetCount(ctypes.byref(count)) == 1
+    assert library.nvmlShutdown() == 1
+
+
+def test_it_is_closed_and_opened_again(
+    library_path: Path, state: StateFile, tmp_path: Path
+) -> None:
+    own = tmp_path / "own.so"
+    shutil.copy(library_path, own)
+    for _ in range(20):
+        library = ctypes.CDLL(str(own))
+        assert library.nvmlInit_v2() == 0
+        count = ctypes.c_uint()
+        assert library.nvmlDeviceGetCount_v2(ctypes.byref(count)) == 0
+        assert count.value == 8
+        # Some close it without a shutdown.
+        _ctypes.dlclose(library._handle)
+    mapped = Path("/proc/self/maps").read_text()
+    assert str(own) not in mapped
+    assert str(state.folder) not in mapped
+
+
+def test_another_file_takes_its_place(nvml: ModuleType, state: StateFile) -> None:
+    card = nvml.nvmlDeviceGetHandleByIndex(1)
+    other = state.replaced(cards=3)
+    assert nvml.nvmlDeviceGetCount() == 3
+    other.set(1, live(1) | {"power": 5})
+    assert nvml.nvmlDeviceGetPowerUsage(card) == 5
+    last = other.replaced(cards=128, generation=3)
+    assert nvml.nvmlDeviceGetCount() == 128
+    handle = nvml.nvmlDeviceGetHandleByIndex(127)
+    assert nvml.nvmlDeviceGetPowerUsage(handle) == 250_127
+    smaller = last.replaced(cards=2, generation=4)
+    with pytest.raises(nvml.NVMLError_GpuIsLost):
+        nvml.nvmlDeviceGetPowerUsage(handle)
+    for each in (other, last, smaller):
+        each.close()
+
+
+@pytest.mark.parametrize(
+    ("damage", "expected"),
+    [
+        ({"magic": 1}, DRIVER_NOT_LOADED),
+        ({"version": 2}, VERSION_MISMATCH),
+        ({"card_size": 8}, VERSION_MISMATCH),
+        ({"card_count": 9}, DRIVER_NOT_LOADED),
+        ({"card_count": 0xFFFFFFFF}, DRIVER_NOT_LOADED),
+        ({"file_size": 0}, DRIVER_NOT_LOADED),
+    ],
+)
+def test_a_file_of_others_is_not_loaded(
+    library: ctypes.CDLL, state: StateFile, damage: dict[str, int], expected: int
+) -> None:
+    ((name, value),) = damage.items()
+    field = layout.HEADER.fields[name]
+    with state.path.open("r+b") as file:
+        file.seek(field.offset)
+        file.write(value.to_bytes(field.field.size, "little"))
+    assert library.nvmlInit_v2() == expected
+
+
+def test_a_short_file_is_not_loaded(library: ctypes.CDLL, state: StateFile) -> None:
+    os.truncate(state.path, state.path.stat().st_size - 1)
+    assert library.nvmlInit_v2() == DRIVER_NOT_LOADED
+
+
+def test_no_file(library: ctypes.CDLL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(layout.STATE_VARIABLE, str(tmp_path))
+    assert library.nvmlInit_v2() == DRIVER_NOT_LOADED
+
+
+def test_it_finds_the_folder_beside_itself(
+    library_path: Path, state: StateFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(layout.STATE_VARIABLE)
+    root = tmp_path / "a driver's root"
+    (root / "lib64").mkdir(parents=True)
+    real = root / "lib64" / "libnvidia-ml.so.580.65.06"
+    shutil.copy(library_path, real)
+    link = root / "lib64" / "libnvidia-ml.so.1"
+    link.symlink_to(real.name)
+    shutil.copytree(state.folder, root / "state")
+    code = "import ctypes, sys; sys.exit(ctypes.CDLL(sys.argv[1]).nvmlInit_v2())"
+    assert subprocess.run([sys.executable, "-c", code, link], check=False).returncode == 0
+    shutil.rmtree(root / "state")
+    found = subprocess.run([sys.executable, "-c", code, link], check=False).returncode
+    assert found == DRIVER_NOT_LOADED
