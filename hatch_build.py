@@ -17,13 +17,15 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 ROOT = Path(__file__).parent
 PACKAGE = Path("src/hami_mock/_native")
 LIBRARY = "libnvidia-ml.so.1"
+PLACEHOLDER = "libplaceholder.so"
+"""Stands in for all other libraries of the driver, under their names."""
 MACHINES = ("x86_64", "aarch64")
 
 # It needs nothing of the machine but its kernel, so that it loads with any C library.
 FLAGS = (
     "-std=gnu11", "-O2", "-fPIC", "-shared", "-ffreestanding", "-nostdlib", "-fvisibility=hidden",
     "-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-Wall", "-Wextra", "-Werror",
-    f"-Wl,-soname,{LIBRARY}", "-Wl,-z,defs", "-Wl,--hash-style=both", "-s",
+    "-Wl,-z,defs", "-Wl,--hash-style=both", "-s",
 )  # fmt: skip
 
 
@@ -53,10 +55,19 @@ def place(machine: str) -> Path:
 
 
 def build(command: list[str], target: Path) -> None:
-    """Compile the library. Raises CalledProcessError if the compiler fails; it says why."""
+    """Compile the library, and the placeholder beside it.
+
+    Raises CalledProcessError if the compiler fails; it says why.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
+    compile_folder([*command, f"-Wl,-soname,{LIBRARY}"], ROOT / "native", target)
+    compile_folder(command, ROOT / "native/placeholder", target.with_name(PLACEHOLDER))
+
+
+def compile_folder(command: list[str], folder: Path, target: Path) -> None:
+    """Make one library of a folder's files."""
     fresh = target.with_suffix(".new")
-    sources = sorted(map(str, (ROOT / "native").glob("*.c")))
+    sources = sorted(map(str, folder.glob("*.c")))
     subprocess.run([*command, *FLAGS, "-o", str(fresh), *sources], check=True)  # noqa: S603
     fresh.replace(target)
 
