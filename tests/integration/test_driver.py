@@ -19,11 +19,13 @@ from tests.integration.grpcio_kubelet import GrpcioKubelet
 from tests.integration.nvml_client import nvml_client
 from tests.pod_resources import pod_resources
 from tests.unit.views.driver.reading import header
-from tests.unit.views.exporters.rig import named, samples
+from tests.unit.views.exporters.rig import samples
 
 pytest.importorskip("pynvml", reason="nvidia-ml-py is not installed")
 
 MIB = 2**20
+STARTED = "dcgm: metrics at"
+"""What an agent says when it serves `ctl` and has a root."""
 POD = ("default", "train-0", "main")
 SMALL = {"nvidia_memory": "1000", "mlu_cards": "0", "iluvatar_cards": "0", "ascend_cards": "0"}
 
@@ -139,12 +141,10 @@ def test_a_card_shows_what_its_metrics_show(socket_folder: Path, root: Path) -> 
             names = {"busy": "GPU_UTIL", "power": "POWER_USAGE", "temperature": "GPU_TEMP",
                      "used": "FB_USED", "energy": "TOTAL_ENERGY_CONSUMPTION"}  # fmt: skip
             return {
-                key: next(
-                    value
-                    for labels, value in named(found, f"DCGM_FI_DEV_{name}").items()
-                    if first.uuid in str(labels)
-                )
+                key: found[of]
                 for key, name in names.items()
+                for of in found
+                if of[0] == f"DCGM_FI_DEV_{name}" and ("UUID", first.uuid) in of[1]
             }
 
         compared = 0
@@ -166,10 +166,10 @@ def test_the_last_state_stays_and_the_next_agent_goes_on(socket_folder: Path, ro
     control = socket_folder / "c" / "s"
     flags = (
         *ONLY_NVIDIA, "--nvidia-memory=1000", "--driver=on", f"--driver-root={root}",
-        f"--control-socket={control}",
+        f"--control-socket={control}", "--dcgm-listen=127.0.0.1:0",
     )  # fmt: skip
     with agent_process(socket_folder, *flags) as agent:
-        agent.wait_for_log("control:")
+        agent.wait_for_log(STARTED)
         before = header(root / "state")
         with nvml_client(root) as client:
             agent.process.kill()
@@ -177,7 +177,7 @@ def test_the_last_state_stays_and_the_next_agent_goes_on(socket_folder: Path, ro
             seen = client.cards
             assert len(seen) == 2
             with agent_process(socket_folder, *flags) as again:
-                again.wait_for_log("control:")
+                again.wait_for_log(STARTED)
                 assert header(root / "state")["generation"] == before["generation"]
                 # The client from before hears of what happens now.
                 assert client.ask("wait") == "waiting"
@@ -244,10 +244,10 @@ def test_without_the_option_nothing_is_loaded(socket_folder: Path) -> None:
 def test_sigterm_leaves_the_root_as_it_is(socket_folder: Path, root: Path) -> None:
     flags = (
         *ONLY_NVIDIA, "--nvidia-memory=1000", "--driver=on", f"--driver-root={root}",
-        f"--control-socket={socket_folder / 'c' / 's'}",
+        "--dcgm-listen=127.0.0.1:0",
     )  # fmt: skip
     with agent_process(socket_folder, *flags) as agent:
-        agent.wait_for_log("control:")
+        agent.wait_for_log(STARTED)
         with nvml_client(root) as client:
             assert agent.stop() == 0
             assert len(client.cards) == 2
