@@ -155,8 +155,8 @@ def test_what_became_something_else_stays(
     change(rig.path / path)
     left = [each for each in rig.make() if each.what is What.LEFT and "MKNOD" not in each.why]
     assert [(each.path, "by hand" in each.why) for each in left] == [(path, True)]
-    (left,) = [each for each in rig.remove() if each.what is What.LEFT]
-    assert left.path == path
+    (still,) = [each for each in rig.remove() if each.what is What.LEFT]
+    assert still.path == path
     assert os.path.lexists(rig.path / path)
     # The list says what is left to be removed.
     assert [*json.loads((rig.path / MANIFEST).read_text())["made"]] == [path]
