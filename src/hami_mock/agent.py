@@ -125,7 +125,8 @@ class Agent:
         if self._driver is not None:
             # Before the kubelet asks for what it gives containers.
             yield "driver", self._driver
-        yield "device plugins", self._plugins
+        if settings.device_plugins:
+            yield "device plugins", self._plugins
         yield "socket folder", self.directory
         yield "configuration", self.configuration
         yield "scenario", self.stage
@@ -165,7 +166,7 @@ class Agent:
     def _are_registered(self) -> bool:
         """Tell whether the kubelet has all that there is; a companion must know its cards first."""
         is_known = bool(self.state.node.cards) or not self.configuration.missing
-        return is_known and self._plugins.are_registered()
+        return is_known and (not self.settings.device_plugins or self._plugins.are_registered())
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Run until cancelled.

@@ -87,6 +87,9 @@ GENERAL = (
              "restrict the node to cards from these vendors, such as nvidia,mlu"),
     _general("socket-dir", kinds.FOLDER, "/var/lib/kubelet/device-plugins",
              "folder of the kubelet's device-plugin sockets", waits=True),
+    _general("device-plugins", SWITCH, True,
+             "register the resources with the kubelet; off: leave that to a real device plugin, "
+             "which finds the cards in the driver root", waits=True),
     _general("http-listen", kinds.ADDRESS, ":9396",
              "address that serves /healthz, /readyz and /metrics", waits=True),
     _general("kubelet-version", kinds.VERSION, None,

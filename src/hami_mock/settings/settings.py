@@ -43,6 +43,7 @@ class Settings:
 
     node_name: str
     socket_dir: str
+    device_plugins: bool
     http_listen: str
     log_level: str
     log_format: str

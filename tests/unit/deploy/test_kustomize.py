@@ -101,7 +101,7 @@ def test_nothing_patches_the_arguments() -> None:
     for folder in (*COMPONENTS.values(), *OVERLAYS.values()):
         for patch in patches(folder):
             (container,) = patch["spec"]["template"]["spec"]["containers"]
-            assert set(container) <= {"name", "env", "ports", "volumeMounts"}
+            assert set(container) <= {"name", "env", "ports", "securityContext", "volumeMounts"}
 
 
 def test_every_component_is_one_and_says_what_it_does() -> None:

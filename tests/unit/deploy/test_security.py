@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from hami_mock.settings import places
 from tests.unit.deploy.kustomizations import COMPONENTS, OVERLAYS, patches, variables
 from tests.unit.deploy.program import ROOT
 
@@ -82,17 +83,44 @@ def test_the_agent_is_root_and_nothing_more() -> None:
     assert writable == {"/var/lib/kubelet/device-plugins", "/run/hami-mock"}
 
 
+DRIVER_ROOT = "/var/lib/hami-mock/driver"
+# Folder of the node → where the agent writes it: the driver root, and CDI's folder within.
+WRITTEN = {DRIVER_ROOT: DRIVER_ROOT, "/var/run/cdi": f"{DRIVER_ROOT}/cdi"}
+
+
 @pytest.mark.parametrize("folder", FOLDERS.values(), ids=FOLDERS)
 def test_no_patch_takes_any_of_that_back(folder: Path) -> None:
     for patch in patches(folder):
         spec = patch["spec"]["template"]["spec"]
         assert set(spec) <= {"automountServiceAccountToken", "containers", "volumes"}
-        for container in spec["containers"]:
-            assert set(container) <= {"name", "env", "ports", "volumeMounts"}
-            # None of them is a port of the node's.
-            assert all(set(p) == {"name", "containerPort"} for p in container.get("ports", ()))
-            assert all(mount["readOnly"] for mount in container.get("volumeMounts", ()))
-        assert all(set(volume) == {"name", "configMap"} for volume in spec.get("volumes", ()))
+        (container,) = spec["containers"]
+        allowed = {"name", "env", "ports", "securityContext", "volumeMounts"}
+        assert set(container) <= allowed
+        # None of them is a port of the node's.
+        assert all(set(p) == {"name", "containerPort"} for p in container.get("ports", ()))
+        volumes = {volume["name"]: volume for volume in spec.get("volumes", ())}
+        for mount in container.get("volumeMounts", ()):
+            host = volumes[mount["name"]].get("hostPath")
+            assert mount.get("readOnly") or WRITTEN[host["path"]] == mount["mountPath"]
+        assert all(
+            {*volume} - {"name", "configMap", "hostPath"} == set() for volume in volumes.values()
+        )
+
+
+def test_device_nodes_take_one_capability_and_only_there() -> None:
+    told = {
+        name: patch["spec"]["template"]["spec"]["containers"][0]["securityContext"]
+        for name, folder in COMPONENTS.items()
+        for patch in patches(folder)
+        if "securityContext" in patch["spec"]["template"]["spec"]["containers"][0]
+    }
+    assert told == {"driver-only": {"capabilities": {"add": ["MKNOD"]}}}
+
+
+def test_the_driver_root_is_where_the_program_has_it() -> None:
+    assert DRIVER_ROOT == places.DRIVER_ROOT
+    chart = yaml.safe_load((ROOT / "charts/hami-mock/values.yaml").read_text())
+    assert chart["driver"]["root"] == DRIVER_ROOT
 
 
 def test_the_network_policy_is_for_the_agent_and_its_ports() -> None:

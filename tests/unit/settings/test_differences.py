@@ -26,6 +26,7 @@ OTHER = {
     "source": "hami",
     "labels": "gfd",
     "driver-root": "/z",
+    "device-plugins": "off",
 }
 """Another value than the default, where `other` can't know one."""
 
