@@ -122,4 +122,4 @@ sbom: $(READY) ## write dist/*.cdx.json, what the image installs, and check the 
 	@$(BIN)/python tools/sbom.py
 
 clean: ## remove all that the other targets made
-	@rm -rf .venv .venv-* build dist .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf .venv .venv-* build dist src/hami_mock/_native .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,4 +1,5 @@
-/* What is the same for every card here, and what none of them has: displays, virtual machines, sessions. */
+/* What is the same for every card here, and what none of them has: displays, virtual machines,
+ * sessions. */
 #include "state.h"
 
 /* Writes one number that never changes. */
@@ -22,7 +23,7 @@ static nvmlReturn_t give(nvmlDevice_t device, uint *to, uint value)
     }
 
 CONSTANT(nvmlDeviceGetDisplayActive, 0)
-CONSTANT(nvmlDeviceGetBusType, 2) /* PCIe */
+CONSTANT(nvmlDeviceGetBusType, 2)     /* PCIe */
 CONSTANT(nvmlDeviceGetPowerSource, 0) /* the mains */
 CONSTANT(nvmlDeviceGetAdaptiveClockInfoStatus, 1)
 CONSTANT(nvmlDeviceGetVirtualizationMode, 0)
@@ -58,7 +59,8 @@ API nvmlReturn_t nvmlDeviceGetEncoderCapacity(nvmlDevice_t device, uint codec, u
     return give(device, percent, 100);
 }
 
-API nvmlReturn_t nvmlDeviceGetEncoderStats(nvmlDevice_t device, uint *sessions, uint *rate, uint *latency)
+API nvmlReturn_t nvmlDeviceGetEncoderStats(nvmlDevice_t device, uint *sessions, uint *rate,
+                                           uint *latency)
 {
     TRY(give(device, sessions, 0));
     TRY(give(device, rate, 0));
@@ -127,7 +129,9 @@ API nvmlReturn_t nvmlDeviceGetAddressingMode(nvmlDevice_t device, nvmlDeviceAddr
     return give(device, &to->value, HMM);
 }
 
-API nvmlReturn_t nvmlDeviceGetDramEncryptionMode(nvmlDevice_t device, nvmlDramEncryptionInfo_v1_t *now, nvmlDramEncryptionInfo_v1_t *pending)
+API nvmlReturn_t nvmlDeviceGetDramEncryptionMode(nvmlDevice_t device,
+                                                 nvmlDramEncryptionInfo_v1_t *now,
+                                                 nvmlDramEncryptionInfo_v1_t *pending)
 {
     NEED_ARGUMENT(now && pending);
     NEED_VERSION(now, nvmlDramEncryptionInfo_v1_t, 1);
@@ -167,9 +171,12 @@ API nvmlReturn_t nvmlDeviceGetPlatformInfo(nvmlDevice_t device, nvmlPlatformInfo
 {
     uint card;
     NEED_ARGUMENT(to);
-    NEED(to->version == VERSION_OF(nvmlPlatformInfo_t, 1) || to->version == VERSION_OF(nvmlPlatformInfo_t, 2), NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
+    NEED(to->version == VERSION_OF(nvmlPlatformInfo_t, 1) ||
+             to->version == VERSION_OF(nvmlPlatformInfo_t, 2),
+         NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
     TRY(card_of(device, &card));
-    *to = (nvmlPlatformInfo_t){.version = to->version, .moduleId = (unsigned char)state_identity(card)->module_id};
+    *to = (nvmlPlatformInfo_t){.version = to->version,
+                               .moduleId = (unsigned char)state_identity(card)->module_id};
     return NVML_SUCCESS;
 }
 
@@ -182,7 +189,8 @@ API nvmlReturn_t nvmlDeviceGetHostname_v1(nvmlDevice_t device, nvmlHostname_v1_t
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceGetLastBBXFlushTime(nvmlDevice_t device, ullong *timestamp, unsigned long *duration)
+API nvmlReturn_t nvmlDeviceGetLastBBXFlushTime(nvmlDevice_t device, ullong *timestamp,
+                                               unsigned long *duration)
 {
     uint card;
     NEED_ARGUMENT(timestamp && duration);
@@ -278,7 +286,10 @@ API nvmlReturn_t nvmlSystemGetHicVersion(uint *count, void *entries)
     return none(count);
 }
 
-static nvmlReturn_t no_such(void) { return state_ready() ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_UNINITIALIZED; }
+static nvmlReturn_t no_such(void)
+{
+    return state_ready() ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_UNINITIALIZED;
+}
 
 #define NO_SUCH(name) \
     API nvmlReturn_t name(uint index, void *to) \

@@ -28,7 +28,8 @@ API nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t *set)
     state_follow();
     for (uint i = 0; i < MOST_SETS; i++) {
         uint32_t unused = 0;
-        if (!__atomic_compare_exchange_n(&sets[i].used, &unused, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        if (!__atomic_compare_exchange_n(&sets[i].used, &unused, 1, false, __ATOMIC_ACQ_REL,
+                                         __ATOMIC_RELAXED))
             continue;
         for (uint card = 0; card < MOST_CARDS; card++)
             sets[i].types[card] = 0;
@@ -81,7 +82,8 @@ static bool read_event(uint64_t sequence, struct event *event)
     const struct event *entry = &state_header()->events[(sequence - 1) % RING];
     *event = *(const volatile struct event *)entry;
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    return event->sequence == sequence && __atomic_load_n(&entry->sequence, __ATOMIC_RELAXED) == sequence &&
+    return event->sequence == sequence &&
+           __atomic_load_n(&entry->sequence, __ATOMIC_RELAXED) == sequence &&
            __atomic_load_n(&state_header()->event_sequence, __ATOMIC_RELAXED) < sequence + RING;
 }
 
@@ -92,9 +94,13 @@ static bool take(nvmlEventSet_t set, struct event *event)
     uint64_t seen = __atomic_load_n(&set->seen, __ATOMIC_RELAXED);
     while (seen != newest) {
         /* A new file may count anew; a slow reader misses what the ring has no place for. */
-        uint64_t next = seen > newest || newest - seen > RING ? (newest > RING ? newest - RING : 0) + 1 : seen + 1;
-        bool wanted = read_event(next, event) && event->card < MOST_CARDS && set->types[event->card] & event->type;
-        if (__atomic_compare_exchange_n(&set->seen, &seen, next, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+        uint64_t next = seen > newest || newest - seen > RING
+                            ? (newest > RING ? newest - RING : 0) + 1
+                            : seen + 1;
+        bool wanted = read_event(next, event) && event->card < MOST_CARDS &&
+                      set->types[event->card] & event->type;
+        if (__atomic_compare_exchange_n(&set->seen, &seen, next, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_RELAXED)) {
             if (wanted)
                 return true;
             seen = next;
@@ -106,7 +112,8 @@ static bool take(nvmlEventSet_t set, struct event *event)
 static nvmlReturn_t wait(nvmlEventSet_t set, uint milliseconds, struct event *event)
 {
     TRY(check(set));
-    uint64_t end = milliseconds == FOREVER ? UINT64_MAX : sys_monotonic() + milliseconds * 1000000ull;
+    uint64_t end =
+        milliseconds == FOREVER ? UINT64_MAX : sys_monotonic() + milliseconds * 1000000ull;
     for (;;) {
         state_follow();
         const uint32_t *word = &state_header()->event_futex;
@@ -120,12 +127,15 @@ static nvmlReturn_t wait(nvmlEventSet_t set, uint milliseconds, struct event *ev
     }
 }
 
-API nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_v2_t *data, uint milliseconds)
+API nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_v2_t *data,
+                                     uint milliseconds)
 {
     struct event event;
     NEED_ARGUMENT(data);
     TRY(wait(set, milliseconds, &event));
-    *data = (nvmlEventData_v2_t){{device_handle(event.card), event.type, event.data}, event.gpu_instance, event.compute_instance};
+    *data = (nvmlEventData_v2_t){{device_handle(event.card), event.type, event.data},
+                                 event.gpu_instance,
+                                 event.compute_instance};
     return NVML_SUCCESS;
 }
 

@@ -1,14 +1,21 @@
 /*
- * The table behind the interface that nvidia-smi asks for. Only what NVIDIA publishes of it in its own
- * mock (k8s-test-infra) is known here: its name, and what four of its entries do. The others accept
- * whatever they are asked, and say that there is nothing.
+ * The table behind the interface that nvidia-smi asks for. Only what NVIDIA publishes of it in its
+ * own mock (k8s-test-infra) is known here: its name, and what four of its entries do. The others
+ * accept whatever they are asked, and say that there is nothing.
  */
 #include "state.h"
 
-enum { HANDLE_BY_INDEX = 81, PROCESSES_FIRST = 213, PROCESSES_LAST = 215, HOST_PCIE_GENERATION = 230, ENTRIES = 256 };
+enum {
+    HANDLE_BY_INDEX = 81,
+    PROCESSES_FIRST = 213,
+    PROCESSES_LAST = 215,
+    HOST_PCIE_GENERATION = 230,
+    ENTRIES = 256
+};
 enum { BY_INDEX = 0x22, LEAST_POINTER = 0x100000 };
 
-static const unsigned char table_name[16] = {0xc4, 0xfe, 0x3e, 0x6c, 0xc9, 0x8f, 0x6c, 0x4e, 0xa3, 0x27, 0xee, 0x69, 0x6e, 0x12, 0xf7, 0xc4};
+static const unsigned char table_name[16] = {0xc4, 0xfe, 0x3e, 0x6c, 0xc9, 0x8f, 0x6c, 0x4e,
+                                             0xa3, 0x27, 0xee, 0x69, 0x6e, 0x12, 0xf7, 0xc4};
 
 struct internal_process {
     uint pid;
@@ -38,15 +45,18 @@ static uint list_processes(uint card, struct internal_process *to, uint room)
     return count;
 }
 
-__attribute__((noinline)) static nvmlReturn_t answer(uint entry, void *first, void *second, void *third)
+__attribute__((noinline)) static nvmlReturn_t answer(uint entry, void *first, void *second,
+                                                     void *third)
 {
-    if (entry == HANDLE_BY_INDEX && (uintptr_t)first < MOST_CARDS && (uintptr_t)third == BY_INDEX && second)
+    if (entry == HANDLE_BY_INDEX && (uintptr_t)first < MOST_CARDS && (uintptr_t)third == BY_INDEX &&
+        second)
         return nvmlDeviceGetHandleByIndex_v2((uint)(uintptr_t)first, second);
     uint card;
     if (!second || card_of(first, &card) != NVML_SUCCESS)
         return NVML_SUCCESS;
     uint *count = second;
-    if (entry >= PROCESSES_FIRST && entry <= PROCESSES_LAST && (uintptr_t)third > LEAST_POINTER && *count && *count <= 65536)
+    if (entry >= PROCESSES_FIRST && entry <= PROCESSES_LAST && (uintptr_t)third > LEAST_POINTER &&
+        *count && *count <= 65536)
         *count = list_processes(card, third, *count);
     else
         *count = entry == HOST_PCIE_GENERATION ? state_identity(card)->pcie_generation_most : 0;
@@ -54,12 +64,20 @@ __attribute__((noinline)) static nvmlReturn_t answer(uint entry, void *first, vo
 }
 
 /* A function for each entry, which says which one it is: 256 of them, 16 times 16. */
-#define ROW(DO, n) DO(n##0) DO(n##1) DO(n##2) DO(n##3) DO(n##4) DO(n##5) DO(n##6) DO(n##7) DO(n##8) DO(n##9) DO(n##a) DO(n##b) DO(n##c) DO(n##d) DO(n##e) DO(n##f)
+#define ROW(DO, n) \
+    DO(n##0) \
+    DO(n##1) DO(n##2) DO(n##3) DO(n##4) DO(n##5) DO(n##6) DO(n##7) DO(n##8) DO(n##9) DO(n##a) \
+        DO(n##b) DO(n##c) DO(n##d) DO(n##e) DO(n##f)
 #define ALL(DO) \
-    ROW(DO, 0x0) ROW(DO, 0x1) ROW(DO, 0x2) ROW(DO, 0x3) ROW(DO, 0x4) ROW(DO, 0x5) ROW(DO, 0x6) ROW(DO, 0x7) \
-    ROW(DO, 0x8) ROW(DO, 0x9) ROW(DO, 0xa) ROW(DO, 0xb) ROW(DO, 0xc) ROW(DO, 0xd) ROW(DO, 0xe) ROW(DO, 0xf)
+    ROW(DO, 0x0) \
+    ROW(DO, 0x1) ROW(DO, 0x2) ROW(DO, 0x3) ROW(DO, 0x4) ROW(DO, 0x5) ROW(DO, 0x6) ROW(DO, 0x7) \
+        ROW(DO, 0x8) ROW(DO, 0x9) ROW(DO, 0xa) ROW(DO, 0xb) ROW(DO, 0xc) ROW(DO, 0xd) ROW(DO, 0xe) \
+            ROW(DO, 0xf)
 #define DEFINE(n) \
-    static nvmlReturn_t entry_##n(void *first, void *second, void *third) { return answer(n, first, second, third); }
+    static nvmlReturn_t entry_##n(void *first, void *second, void *third) \
+    { \
+        return answer(n, first, second, third); \
+    }
 #define ADDRESS(n) (const void *)entry_##n,
 ALL(DEFINE)
 

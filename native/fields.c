@@ -4,8 +4,8 @@
 enum source {
     FROM_LIVE,     /* the field of the live record at the offset */
     FROM_IDENTITY, /* the same of the identity */
-    OF_LINK,       /* an element of the live record's array: the link of the scope, or the sum of all */
-    ZERO,          /* what is counted never happens here */
+    OF_LINK, /* an element of the live record's array: the link of the scope, or the sum of all */
+    ZERO,    /* what is counted never happens here */
     ONE,
     COMPUTED,
 };
@@ -17,15 +17,35 @@ struct row {
     uint16_t offset, needs;
 };
 
-#define LIVE_ROW(first, last, field, needs) {first, last, FROM_LIVE, sizeof((struct live *)0)->field, offsetof(struct live, field), needs}
+#define LIVE_ROW(first, last, field, needs) \
+    {first, last, FROM_LIVE, sizeof((struct live *)0)->field, offsetof(struct live, field), needs}
 #define FIXED_ROW(id, field) {id, id, FROM_IDENTITY, 4, offsetof(struct identity, field), 0}
-#define LINK_ROW(id, field) {id, id, OF_LINK, sizeof((struct live *)0)->field / MOST_LINKS, offsetof(struct live, field), 0}
+#define LINK_ROW(id, field) \
+    {id, id, OF_LINK, sizeof((struct live *)0)->field / MOST_LINKS, offsetof(struct live, field), 0}
 
 enum {
-    ECC_TOTALS = 3, ECC_TOTALS_END = 6, VIOLATIONS = 74, VIOLATIONS_END = 79, APPLICATION_CLOCKS = 80, BASE_CLOCKS = 81,
-    LINK_SPEED_FIRST = 84, LINK_SPEED_COMMON = 90, REMOTE_LINK = 146, SWITCH_LINKS = 147, LINK_SPEED = 164, LINK_STATE = 165,
-    LINK_VERSION = 166, LIMIT_SHUTDOWN = 193, LIMIT_SLOWDOWN = 194, LIMIT_MEMORY = 195, LIMIT_GPU = 196, LINK_SENT_BYTES = 202,
-    LINK_RECEIVED_BYTES = 204, NEEDS_RESET = 226, NEEDS_DRAIN = 227, ALL_LINKS = 0xffffffff,
+    ECC_TOTALS = 3,
+    ECC_TOTALS_END = 6,
+    VIOLATIONS = 74,
+    VIOLATIONS_END = 79,
+    APPLICATION_CLOCKS = 80,
+    BASE_CLOCKS = 81,
+    LINK_SPEED_FIRST = 84,
+    LINK_SPEED_COMMON = 90,
+    REMOTE_LINK = 146,
+    SWITCH_LINKS = 147,
+    LINK_SPEED = 164,
+    LINK_STATE = 165,
+    LINK_VERSION = 166,
+    LIMIT_SHUTDOWN = 193,
+    LIMIT_SLOWDOWN = 194,
+    LIMIT_MEMORY = 195,
+    LIMIT_GPU = 196,
+    LINK_SENT_BYTES = 202,
+    LINK_RECEIVED_BYTES = 204,
+    NEEDS_RESET = 226,
+    NEEDS_DRAIN = 227,
+    ALL_LINKS = 0xffffffff,
 };
 
 static const struct row rows[] = {
@@ -98,7 +118,8 @@ static uint64_t number_at(const void *record, size_t offset, size_t size)
     return size == 8 ? *(const uint64_t *)at : *(const uint32_t *)at;
 }
 
-static nvmlReturn_t of_links(const struct identity *identity, const struct live *live, uint scope, size_t offset, size_t size, uint64_t *value)
+static nvmlReturn_t of_links(const struct identity *identity, const struct live *live, uint scope,
+                             size_t offset, size_t size, uint64_t *value)
 {
     NEED(identity->link_count, NVML_ERROR_NOT_SUPPORTED);
     NEED_ARGUMENT(scope == ALL_LINKS || scope < identity->link_count);
@@ -109,10 +130,13 @@ static nvmlReturn_t of_links(const struct identity *identity, const struct live 
     return NVML_SUCCESS;
 }
 
-static nvmlReturn_t of_one_link(const struct identity *identity, const struct live *live, uint id, uint scope, uint64_t *value)
+static nvmlReturn_t of_one_link(const struct identity *identity, const struct live *live, uint id,
+                                uint scope, uint64_t *value)
 {
     NEED(identity->link_count, NVML_ERROR_NOT_SUPPORTED);
-    uint link = id >= LINK_SPEED_FIRST && id < LINK_SPEED_COMMON ? id - LINK_SPEED_FIRST : scope == ALL_LINKS || id == LINK_SPEED_COMMON ? 0 : scope;
+    uint link = id >= LINK_SPEED_FIRST && id < LINK_SPEED_COMMON ? id - LINK_SPEED_FIRST
+                : scope == ALL_LINKS || id == LINK_SPEED_COMMON  ? 0
+                                                                 : scope;
     NEED_ARGUMENT(link < identity->link_count);
     bool down = live->links_down >> link & 1;
     switch (id) {
@@ -135,7 +159,8 @@ static uint64_t ecc_total(const struct live *live, uint which)
     return totals[which];
 }
 
-static nvmlReturn_t compute(const struct identity *identity, const struct live *live, uint id, uint scope, uint64_t *value)
+static nvmlReturn_t compute(const struct identity *identity, const struct live *live, uint id,
+                            uint scope, uint64_t *value)
 {
     int gpu_most = (int)identity->threshold_gpu_most;
     switch (id) {
@@ -143,7 +168,10 @@ static nvmlReturn_t compute(const struct identity *identity, const struct live *
     case VIOLATIONS ... VIOLATIONS_END: *value = live->violations[id - VIOLATIONS]; break;
     case APPLICATION_CLOCKS: *value = live->violations[10]; break;
     case BASE_CLOCKS: *value = live->violations[11]; break;
-    case SWITCH_LINKS: *value = identity->link_count && identity->links[0].remote_type == 2 ? identity->link_count : 0; break;
+    case SWITCH_LINKS:
+        *value =
+            identity->link_count && identity->links[0].remote_type == 2 ? identity->link_count : 0;
+        break;
     /* Degrees that are left until the card's own limit: below it they are negative. */
     case LIMIT_SHUTDOWN: *value = (uint32_t)(gpu_most - (int)identity->threshold_shutdown); break;
     case LIMIT_SLOWDOWN: *value = (uint32_t)(gpu_most - (int)identity->threshold_slowdown); break;
@@ -153,7 +181,8 @@ static nvmlReturn_t compute(const struct identity *identity, const struct live *
     case NEEDS_DRAIN: *value = live->recovery_action == 4; break;
     case LINK_SENT_BYTES:
     case LINK_RECEIVED_BYTES: {
-        size_t offset = id == LINK_SENT_BYTES ? offsetof(struct live, links_sent) : offsetof(struct live, links_received);
+        size_t offset = id == LINK_SENT_BYTES ? offsetof(struct live, links_sent)
+                                              : offsetof(struct live, links_received);
         TRY(of_links(identity, live, scope, offset, 8, value));
         *value *= 1024;
         break;
@@ -163,7 +192,8 @@ static nvmlReturn_t compute(const struct identity *identity, const struct live *
     return NVML_SUCCESS;
 }
 
-static nvmlReturn_t find(const struct identity *identity, const struct live *live, uint id, uint scope, uint64_t *value, uint *type)
+static nvmlReturn_t find(const struct identity *identity, const struct live *live, uint id,
+                         uint scope, uint64_t *value, uint *type)
 {
     const struct row *row = row_of(id);
     NEED(row && (identity->flags & row->needs) == row->needs, NVML_ERROR_NOT_SUPPORTED);
@@ -190,7 +220,8 @@ API nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFi
     for (int i = 0; i < count; i++) {
         nvmlFieldValue_t *each = &values[i];
         uint64_t value = 0;
-        each->nvmlReturn = find(state_identity(card), &live, each->fieldId, each->scopeId, &value, &each->valueType);
+        each->nvmlReturn = find(state_identity(card), &live, each->fieldId, each->scopeId, &value,
+                                &each->valueType);
         each->value.ullVal = value;
         each->timestamp = (long long)live.timestamp;
         each->latencyUsec = 0;
@@ -198,7 +229,8 @@ API nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFi
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceClearFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t *values)
+API nvmlReturn_t nvmlDeviceClearFieldValues(nvmlDevice_t device, int count,
+                                            nvmlFieldValue_t *values)
 {
     uint card;
     TRY(card_of(device, &card));

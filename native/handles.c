@@ -1,4 +1,5 @@
-/* Handles: addresses in arrays that nobody writes to. Where in its array says what one stands for. */
+/* Handles: addresses in arrays that nobody writes to. Where in its array says what one stands for.
+ */
 #include "state.h"
 #include "mig.h"
 
@@ -25,7 +26,8 @@ static uint number(uint card, uint gpu_instance, uint compute_instance)
 static struct place place_at(uint number)
 {
     return (struct place){number / COMPUTE_INSTANCE_IDS / GPU_INSTANCE_IDS, true,
-                          number / COMPUTE_INSTANCE_IDS % GPU_INSTANCE_IDS, number % COMPUTE_INSTANCE_IDS};
+                          number / COMPUTE_INSTANCE_IDS % GPU_INSTANCE_IDS,
+                          number % COMPUTE_INSTANCE_IDS};
 }
 
 nvmlDevice_t device_handle(uint card) { return (nvmlDevice_t)(whole + card); }

@@ -23,7 +23,8 @@ TEXT(nvmlDeviceGetBoardPartNumber, board_part_number)
 TEXT(nvmlDeviceGetVbiosVersion, vbios)
 TEXT(nvmlDeviceGetInforomImageVersion, inforom_image)
 
-API nvmlReturn_t nvmlDeviceGetInforomVersion(nvmlDevice_t device, uint object, char *text, uint size)
+API nvmlReturn_t nvmlDeviceGetInforomVersion(nvmlDevice_t device, uint object, char *text,
+                                             uint size)
 {
     static const size_t offsets[] = {
         offsetof(struct identity, inforom_oem),
@@ -69,7 +70,8 @@ API nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, uint size)
     return give_text(name, size, text);
 }
 
-/* These four answer for a lost card too: whoever learns of its loss must be able to say which it is. */
+/* These four answer for a lost card too: whoever learns of its loss must be able to say which it
+ * is. */
 
 API nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, uint size)
 {
@@ -111,19 +113,27 @@ static nvmlReturn_t pci(nvmlDevice_t device, const void *to, const struct identi
 
 static void long_bus_id(char to[32], const struct identity *card)
 {
-    text_format(to, 32, "%8X:%2X:%2X.%u", card->pci_domain, card->pci_bus, card->pci_device, card->pci_function);
+    text_format(to, 32, "%8X:%2X:%2X.%u", card->pci_domain, card->pci_bus, card->pci_device,
+                card->pci_function);
 }
 
 static void short_bus_id(char to[16], const struct identity *card)
 {
-    text_format(to, 16, "%4X:%2X:%2X.%u", card->pci_domain, card->pci_bus, card->pci_device, card->pci_function);
+    text_format(to, 16, "%4X:%2X:%2X.%u", card->pci_domain, card->pci_bus, card->pci_device,
+                card->pci_function);
 }
 
 API nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_v3_t *to)
 {
     const struct identity *card;
     TRY(pci(device, to, &card));
-    *to = (nvmlPciInfo_v3_t){{0}, card->pci_domain, card->pci_bus, card->pci_device, card->pci_id, card->pci_subsystem_id, {0}};
+    *to = (nvmlPciInfo_v3_t){{0},
+                             card->pci_domain,
+                             card->pci_bus,
+                             card->pci_device,
+                             card->pci_id,
+                             card->pci_subsystem_id,
+                             {0}};
     short_bus_id(to->busIdLegacy, card);
     long_bus_id(to->busId, card);
     return NVML_SUCCESS;
@@ -133,7 +143,13 @@ API nvmlReturn_t nvmlDeviceGetPciInfo_v2(nvmlDevice_t device, nvmlPciInfo_v2_t *
 {
     const struct identity *card;
     TRY(pci(device, to, &card));
-    *to = (nvmlPciInfo_v2_t){{0}, card->pci_domain, card->pci_bus, card->pci_device, card->pci_id, card->pci_subsystem_id, {0}};
+    *to = (nvmlPciInfo_v2_t){{0},
+                             card->pci_domain,
+                             card->pci_bus,
+                             card->pci_device,
+                             card->pci_id,
+                             card->pci_subsystem_id,
+                             {0}};
     short_bus_id(to->busId, card);
     return NVML_SUCCESS;
 }
@@ -152,8 +168,15 @@ API nvmlReturn_t nvmlDeviceGetPciInfoExt(nvmlDevice_t device, nvmlPciInfoExt_v1_
     const struct identity *card;
     TRY(pci(device, to, &card));
     NEED_VERSION(to, nvmlPciInfoExt_v1_t, 1);
-    *to = (nvmlPciInfoExt_v1_t){to->version, card->pci_domain, card->pci_bus, card->pci_device, card->pci_id, card->pci_subsystem_id,
-                                card->pci_class >> 16 & 0xff, card->pci_class >> 8 & 0xff, {0}};
+    *to = (nvmlPciInfoExt_v1_t){to->version,
+                                card->pci_domain,
+                                card->pci_bus,
+                                card->pci_device,
+                                card->pci_id,
+                                card->pci_subsystem_id,
+                                card->pci_class >> 16 & 0xff,
+                                card->pci_class >> 8 & 0xff,
+                                {0}};
     long_bus_id(to->busId, card);
     return NVML_SUCCESS;
 }
@@ -179,13 +202,15 @@ API nvmlReturn_t nvmlDeviceGetCpuAffinity(nvmlDevice_t device, uint words, unsig
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceGetCpuAffinityWithinScope(nvmlDevice_t device, uint words, unsigned long *cpus, uint scope)
+API nvmlReturn_t nvmlDeviceGetCpuAffinityWithinScope(nvmlDevice_t device, uint words,
+                                                     unsigned long *cpus, uint scope)
 {
     NEED_ARGUMENT(scope < 2);
     return nvmlDeviceGetCpuAffinity(device, words, cpus);
 }
 
-API nvmlReturn_t nvmlDeviceGetMemoryAffinity(nvmlDevice_t device, uint words, unsigned long *nodes, uint scope)
+API nvmlReturn_t nvmlDeviceGetMemoryAffinity(nvmlDevice_t device, uint words, unsigned long *nodes,
+                                             uint scope)
 {
     uint node;
     NEED_ARGUMENT(nodes && words && scope < 2);
@@ -207,10 +232,12 @@ static nvmlReturn_t attributes(nvmlDevice_t device, nvmlDeviceAttributes_v2_t *t
     TRY(mig_gpu_instance(&place, &parent));
     TRY(mig_compute_instance(&place, &instance));
     TRY(mig_profile(place.card, parent.profile, &profile));
-    *to = (nvmlDeviceAttributes_v2_t){
-        {profile->multiprocessors * instance.slices / profile->slices, profile->copy_engines, profile->decoders,
-         profile->encoders, profile->jpegs, profile->ofas},
-        profile->slices, instance.slices, profile->memory};
+    *to = (nvmlDeviceAttributes_v2_t){{profile->multiprocessors * instance.slices / profile->slices,
+                                       profile->copy_engines, profile->decoders, profile->encoders,
+                                       profile->jpegs, profile->ofas},
+                                      profile->slices,
+                                      instance.slices,
+                                      profile->memory};
     return NVML_SUCCESS;
 }
 

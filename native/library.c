@@ -31,18 +31,41 @@ API nvmlReturn_t nvmlShutdown(void)
     return result;
 }
 
-static const struct { int code; const char *text; } errors[] = {
-    {0, "Success"}, {1, "Uninitialized"}, {2, "Invalid Argument"}, {3, "Not Supported"},
-    {4, "Insufficient Permissions"}, {5, "Already Initialized"}, {6, "Not Found"},
-    {7, "Insufficient Size"}, {8, "Insufficient External Power"}, {9, "Driver Not Loaded"},
-    {10, "Timeout"}, {11, "Interrupt Request Issue"}, {12, "NVML Shared Library Not Found"},
-    {13, "Function Not Found"}, {14, "Corrupted infoROM"}, {15, "GPU is lost"},
-    {16, "GPU requires reset"}, {17, "GPU access blocked by the operating system"},
-    {18, "Driver/library version mismatch"}, {19, "In use by another client"},
-    {20, "Insufficient Memory"}, {21, "No data"}, {22, "ECC not supported on this vGPU"},
-    {23, "Insufficient Resources"}, {24, "Frequency not supported"},
-    {25, "Argument version mismatch"}, {26, "Deprecated"}, {27, "System not ready"},
-    {28, "No GPUs found"}, {29, "Invalid state"}, {30, "Reset type not supported"},
+static const struct {
+    int code;
+    const char *text;
+} errors[] = {
+    {0, "Success"},
+    {1, "Uninitialized"},
+    {2, "Invalid Argument"},
+    {3, "Not Supported"},
+    {4, "Insufficient Permissions"},
+    {5, "Already Initialized"},
+    {6, "Not Found"},
+    {7, "Insufficient Size"},
+    {8, "Insufficient External Power"},
+    {9, "Driver Not Loaded"},
+    {10, "Timeout"},
+    {11, "Interrupt Request Issue"},
+    {12, "NVML Shared Library Not Found"},
+    {13, "Function Not Found"},
+    {14, "Corrupted infoROM"},
+    {15, "GPU is lost"},
+    {16, "GPU requires reset"},
+    {17, "GPU access blocked by the operating system"},
+    {18, "Driver/library version mismatch"},
+    {19, "In use by another client"},
+    {20, "Insufficient Memory"},
+    {21, "No data"},
+    {22, "ECC not supported on this vGPU"},
+    {23, "Insufficient Resources"},
+    {24, "Frequency not supported"},
+    {25, "Argument version mismatch"},
+    {26, "Deprecated"},
+    {27, "System not ready"},
+    {28, "No GPUs found"},
+    {29, "Invalid state"},
+    {30, "Reset type not supported"},
 };
 
 API const char *nvmlErrorString(nvmlReturn_t code)
@@ -74,7 +97,8 @@ API nvmlReturn_t nvmlSystemGetDriverBranch(nvmlSystemDriverBranchInfo_v1_t *info
 {
     NEED_ARGUMENT(info);
     NEED_VERSION(info, nvmlSystemDriverBranchInfo_v1_t, 1);
-    return header_text(offsetof(struct header, driver_branch), info->branch, size < sizeof info->branch ? size : sizeof info->branch);
+    return header_text(offsetof(struct header, driver_branch), info->branch,
+                       size < sizeof info->branch ? size : sizeof info->branch);
 }
 
 API nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version)
@@ -85,7 +109,10 @@ API nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version)
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *version) { return nvmlSystemGetCudaDriverVersion_v2(version); }
+API nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *version)
+{
+    return nvmlSystemGetCudaDriverVersion_v2(version);
+}
 
 API nvmlReturn_t nvmlDeviceGetCount_v2(uint *count)
 {
@@ -153,7 +180,9 @@ API nvmlReturn_t nvmlDeviceGetHandleByUUIDV(const nvmlUUID_v1_t *uuid, nvmlDevic
     char text[64];
     size_t length = text_copy(text, sizeof text, "GPU-");
     for (uint i = 0; i < 16; i++)
-        length += text_format(text + length, sizeof text - length, i == 4 || i == 6 || i == 8 || i == 10 ? "-%2x" : "%2x", uuid->value.bytes[i]);
+        length += text_format(text + length, sizeof text - length,
+                              i == 4 || i == 6 || i == 8 || i == 10 ? "-%2x" : "%2x",
+                              uuid->value.bytes[i]);
     return nvmlDeviceGetHandleByUUID(text, device);
 }
 

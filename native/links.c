@@ -23,7 +23,8 @@ static uint level(uint one_card, uint other_card)
     return one->numa_node == other->numa_node ? TOPOLOGY_NODE : TOPOLOGY_SYSTEM;
 }
 
-API nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t one, nvmlDevice_t other, uint *found)
+API nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t one, nvmlDevice_t other,
+                                                     uint *found)
 {
     uint cards[2];
     TRY(two_cards(one, other, cards));
@@ -32,7 +33,8 @@ API nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t one, nvmlDevic
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t device, uint wanted, uint *count, nvmlDevice_t *devices)
+API nvmlReturn_t nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t device, uint wanted, uint *count,
+                                                  nvmlDevice_t *devices)
 {
     uint card, room, found = 0;
     TRY(card_of(device, &card));
@@ -83,7 +85,8 @@ API nvmlReturn_t nvmlDeviceGetMultiGpuBoard(nvmlDevice_t device, uint *shared)
     NEED_ARGUMENT(shared);
     *shared = 0;
     for (uint other = 0; other < state_header()->card_count; other++)
-        *shared |= other != card && state_identity(other)->board_id == state_identity(card)->board_id;
+        *shared |=
+            other != card && state_identity(other)->board_id == state_identity(card)->board_id;
     return NVML_SUCCESS;
 }
 
@@ -99,21 +102,26 @@ static bool linked(uint one_card, uint other_card)
         const struct link *link = &one->links[i];
         if (down >> i & 1)
             continue;
-        if (link->remote_type == TO_SWITCH ? other->link_count && other->links[0].remote_type == TO_SWITCH
-                                           : link->remote_domain == other->pci_domain && link->remote_bus == other->pci_bus &&
-                                                 link->remote_device == other->pci_device)
+        if (link->remote_type == TO_SWITCH
+                ? other->link_count && other->links[0].remote_type == TO_SWITCH
+                : link->remote_domain == other->pci_domain && link->remote_bus == other->pci_bus &&
+                      link->remote_device == other->pci_device)
             return true;
     }
     return false;
 }
 
-API nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t one, nvmlDevice_t other, uint kind, uint *status)
+API nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t one, nvmlDevice_t other, uint kind,
+                                        uint *status)
 {
     uint cards[2];
     TRY(two_cards(one, other, cards));
     NEED_ARGUMENT(status && kind <= P2P_UNKNOWN);
-    bool near = level(cards[0], cards[1]) <= TOPOLOGY_HOSTBRIDGE, by_link = linked(cards[0], cards[1]);
-    bool can = kind == P2P_NVLINK || kind == P2P_ATOMICS ? by_link : kind == P2P_PCI ? near : near || by_link;
+    bool near = level(cards[0], cards[1]) <= TOPOLOGY_HOSTBRIDGE,
+         by_link = linked(cards[0], cards[1]);
+    bool can = kind == P2P_NVLINK || kind == P2P_ATOMICS ? by_link
+               : kind == P2P_PCI                         ? near
+                                                         : near || by_link;
     *status = can ? P2P_OK : P2P_NOT_SUPPORTED;
     return NVML_SUCCESS;
 }
@@ -151,7 +159,8 @@ API nvmlReturn_t nvmlDeviceGetNvLinkVersion(nvmlDevice_t device, uint number, ui
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceGetNvLinkCapability(nvmlDevice_t device, uint number, uint capability, uint *has)
+API nvmlReturn_t nvmlDeviceGetNvLinkCapability(nvmlDevice_t device, uint number, uint capability,
+                                               uint *has)
 {
     /* Peer to peer, system memory, the atomics of both, a bridge between two cards, valid. */
     static const uint capabilities[] = {1, 1, 1, 1, 0, 1};
@@ -173,29 +182,37 @@ API nvmlReturn_t nvmlDeviceGetNvLinkRemoteDeviceType(nvmlDevice_t device, uint n
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t device, uint number, nvmlPciInfo_v3_t *to)
+API nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t device, uint number,
+                                                     nvmlPciInfo_v3_t *to)
 {
     uint card;
     const struct link *link;
     TRY(link_of(device, number, &card, &link));
     NEED_ARGUMENT(to);
-    *to = (nvmlPciInfo_v3_t){{0}, link->remote_domain, link->remote_bus, link->remote_device, link->remote_pci_id, 0, {0}};
-    text_format(to->busIdLegacy, sizeof to->busIdLegacy, "%4X:%2X:%2X.%u", to->domain, to->bus, to->device, link->remote_function);
-    text_format(to->busId, sizeof to->busId, "%8X:%2X:%2X.%u", to->domain, to->bus, to->device, link->remote_function);
+    *to = (nvmlPciInfo_v3_t){
+        {0}, link->remote_domain, link->remote_bus, link->remote_device, link->remote_pci_id, 0,
+        {0}};
+    text_format(to->busIdLegacy, sizeof to->busIdLegacy, "%4X:%2X:%2X.%u", to->domain, to->bus,
+                to->device, link->remote_function);
+    text_format(to->busId, sizeof to->busId, "%8X:%2X:%2X.%u", to->domain, to->bus, to->device,
+                link->remote_function);
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo(nvmlDevice_t device, uint number, nvmlPciInfo_v2_t *to)
+API nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo(nvmlDevice_t device, uint number,
+                                                  nvmlPciInfo_v2_t *to)
 {
     nvmlPciInfo_v3_t found;
     NEED_ARGUMENT(to);
     TRY(nvmlDeviceGetNvLinkRemotePciInfo_v2(device, number, &found));
-    *to = (nvmlPciInfo_v2_t){{0}, found.domain, found.bus, found.device, found.pciDeviceId, found.pciSubSystemId, {0}};
+    *to = (nvmlPciInfo_v2_t){
+        {0}, found.domain, found.bus, found.device, found.pciDeviceId, found.pciSubSystemId, {0}};
     text_copy(to->busId, sizeof to->busId, found.busIdLegacy);
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceGetNvLinkErrorCounter(nvmlDevice_t device, uint number, uint counter, ullong *count)
+API nvmlReturn_t nvmlDeviceGetNvLinkErrorCounter(nvmlDevice_t device, uint number, uint counter,
+                                                 ullong *count)
 {
     enum { REPLAY, RECOVERY, COUNTERS = 5 };
     uint card;
@@ -230,7 +247,8 @@ API nvmlReturn_t nvmlDeviceGetGpuFabricInfo(nvmlDevice_t device, nvmlGpuFabricIn
     struct fabric fabric;
     NEED_ARGUMENT(to);
     TRY(fabric_of(device, &fabric));
-    *to = (nvmlGpuFabricInfo_t){.status = NVML_SUCCESS, .cliqueId = fabric.identity->fabric_clique, .state = fabric.state};
+    *to = (nvmlGpuFabricInfo_t){
+        .status = NVML_SUCCESS, .cliqueId = fabric.identity->fabric_clique, .state = fabric.state};
     for (uint i = 0; i < sizeof to->clusterUuid; i++)
         to->clusterUuid[i] = fabric.identity->fabric_cluster[i];
     return NVML_SUCCESS;
@@ -241,14 +259,20 @@ API nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device, void *to)
     struct fabric fabric;
     NEED_ARGUMENT(to);
     uint version = *(const uint *)to;
-    NEED(version == VERSION_OF(nvmlGpuFabricInfo_v2_t, 2) || version == VERSION_OF(nvmlGpuFabricInfo_v3_t, 3), NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
+    NEED(version == VERSION_OF(nvmlGpuFabricInfo_v2_t, 2) ||
+             version == VERSION_OF(nvmlGpuFabricInfo_v3_t, 3),
+         NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
     TRY(fabric_of(device, &fabric));
     /* The third version is the second one with a word more. */
     nvmlGpuFabricInfo_v2_t *info = to;
-    *info = (nvmlGpuFabricInfo_v2_t){.version = version, .status = NVML_SUCCESS, .cliqueId = fabric.identity->fabric_clique, .state = fabric.state};
+    *info = (nvmlGpuFabricInfo_v2_t){.version = version,
+                                     .status = NVML_SUCCESS,
+                                     .cliqueId = fabric.identity->fabric_clique,
+                                     .state = fabric.state};
     for (uint i = 0; i < sizeof info->clusterUuid; i++)
         info->clusterUuid[i] = fabric.identity->fabric_cluster[i];
     if (version == VERSION_OF(nvmlGpuFabricInfo_v3_t, 3))
-        ((nvmlGpuFabricInfo_v3_t *)to)->healthSummary = fabric.state == FABRIC_COMPLETED ? FABRIC_HEALTHY : 0;
+        ((nvmlGpuFabricInfo_v3_t *)to)->healthSummary =
+            fabric.state == FABRIC_COMPLETED ? FABRIC_HEALTHY : 0;
     return NVML_SUCCESS;
 }

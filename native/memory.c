@@ -23,13 +23,19 @@ static nvmlReturn_t amounts_of(nvmlDevice_t device, struct amounts *memory)
         struct gpu_instance instance;
         TRY(mig_gpu_instance(&place, &instance));
         uint64_t taken = instance.memory_used + instance.memory_reserved;
-        *memory = (struct amounts){instance.memory_total, instance.memory_reserved, instance.memory_total - taken, instance.memory_used};
+        *memory = (struct amounts){instance.memory_total, instance.memory_reserved,
+                                   instance.memory_total - taken, instance.memory_used};
     } else {
         /* They stand side by side. */
-        struct { uint64_t used, reserved, free; } now;
-        _Static_assert(offsetof(struct live, memory_free) - offsetof(struct live, memory_used) == 16, "memory");
+        struct {
+            uint64_t used, reserved, free;
+        } now;
+        _Static_assert(offsetof(struct live, memory_free) - offsetof(struct live, memory_used) ==
+                           16,
+                       "memory");
         TRY(live_copy(place.card, offsetof(struct live, memory_used), &now, sizeof now));
-        *memory = (struct amounts){state_identity(place.card)->memory_total, now.reserved, now.free, now.used};
+        *memory = (struct amounts){state_identity(place.card)->memory_total, now.reserved, now.free,
+                                   now.used};
     }
     uint64_t limit = visible_memory_limit(place.card);
     if (limit)
@@ -73,7 +79,10 @@ API nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t device, nvmlBAR1Memory
 struct ecc {
     uint64_t count[2][2][2];
 };
-_Static_assert(offsetof(struct live, ecc_dram_uncorrected_ever) - offsetof(struct live, ecc_sram_corrected) + 8 == sizeof(struct ecc), "ECC");
+_Static_assert(offsetof(struct live, ecc_dram_uncorrected_ever) -
+                       offsetof(struct live, ecc_sram_corrected) + 8 ==
+                   sizeof(struct ecc),
+               "ECC");
 
 static nvmlReturn_t ecc_of(nvmlDevice_t device, struct ecc *ecc)
 {
@@ -83,7 +92,8 @@ static nvmlReturn_t ecc_of(nvmlDevice_t device, struct ecc *ecc)
     return live_copy(card, offsetof(struct live, ecc_sram_corrected), ecc, sizeof *ecc);
 }
 
-API nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, uint type, uint counter, ullong *count)
+API nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, uint type, uint counter,
+                                             ullong *count)
 {
     struct ecc ecc;
     NEED_ARGUMENT(type < 2 && counter < 2 && count);
@@ -92,16 +102,19 @@ API nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, uint type, uin
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceGetDetailedEccErrors(nvmlDevice_t device, uint type, uint counter, nvmlEccErrorCounts_t *counts)
+API nvmlReturn_t nvmlDeviceGetDetailedEccErrors(nvmlDevice_t device, uint type, uint counter,
+                                                nvmlEccErrorCounts_t *counts)
 {
     struct ecc ecc;
     NEED_ARGUMENT(type < 2 && counter < 2 && counts);
     TRY(ecc_of(device, &ecc));
-    *counts = (nvmlEccErrorCounts_t){0, ecc.count[counter][0][type], ecc.count[counter][1][type], 0};
+    *counts =
+        (nvmlEccErrorCounts_t){0, ecc.count[counter][0][type], ecc.count[counter][1][type], 0};
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceGetMemoryErrorCounter(nvmlDevice_t device, uint type, uint counter, uint location, ullong *count)
+API nvmlReturn_t nvmlDeviceGetMemoryErrorCounter(nvmlDevice_t device, uint type, uint counter,
+                                                 uint location, ullong *count)
 {
     enum { DRAM = 2, SRAM = 7, LOCATIONS = 8 };
     struct ecc ecc;
@@ -111,7 +124,8 @@ API nvmlReturn_t nvmlDeviceGetMemoryErrorCounter(nvmlDevice_t device, uint type,
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceGetSramEccErrorStatus(nvmlDevice_t device, nvmlEccSramErrorStatus_v1_t *to)
+API nvmlReturn_t nvmlDeviceGetSramEccErrorStatus(nvmlDevice_t device,
+                                                 nvmlEccSramErrorStatus_v1_t *to)
 {
     struct ecc ecc;
     NEED_ARGUMENT(to);
@@ -128,7 +142,8 @@ API nvmlReturn_t nvmlDeviceGetSramEccErrorStatus(nvmlDevice_t device, nvmlEccSra
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceGetSramUniqueUncorrectedEccErrorCounts(nvmlDevice_t device, nvmlEccSramUniqueUncorrectedErrorCounts_v1_t *to)
+API nvmlReturn_t nvmlDeviceGetSramUniqueUncorrectedEccErrorCounts(
+    nvmlDevice_t device, nvmlEccSramUniqueUncorrectedErrorCounts_v1_t *to)
 {
     struct ecc ecc;
     NEED_ARGUMENT(to);
@@ -150,7 +165,9 @@ API nvmlReturn_t nvmlDeviceGetDefaultEccMode(nvmlDevice_t device, uint *mode)
 struct remapped {
     uint32_t corrected, uncorrected, pending, failed, banks[5];
 };
-_Static_assert(offsetof(struct live, remap_banks) - offsetof(struct live, remapped_corrected) == offsetof(struct remapped, banks), "rows");
+_Static_assert(offsetof(struct live, remap_banks) - offsetof(struct live, remapped_corrected) ==
+                   offsetof(struct remapped, banks),
+               "rows");
 
 static nvmlReturn_t remapped_of(nvmlDevice_t device, struct remapped *rows)
 {
@@ -160,7 +177,8 @@ static nvmlReturn_t remapped_of(nvmlDevice_t device, struct remapped *rows)
     return live_copy(card, offsetof(struct live, remapped_corrected), rows, sizeof *rows);
 }
 
-API nvmlReturn_t nvmlDeviceGetRemappedRows(nvmlDevice_t device, uint *corrected, uint *uncorrected, uint *pending, uint *failed)
+API nvmlReturn_t nvmlDeviceGetRemappedRows(nvmlDevice_t device, uint *corrected, uint *uncorrected,
+                                           uint *pending, uint *failed)
 {
     struct remapped rows;
     NEED_ARGUMENT(corrected && uncorrected && pending && failed);
@@ -177,16 +195,19 @@ API nvmlReturn_t nvmlDeviceGetRemappedRows_v2(nvmlDevice_t device, nvmlRemappedR
     struct remapped rows;
     NEED_ARGUMENT(to);
     TRY(remapped_of(device, &rows));
-    *to = (nvmlRemappedRowsInfo_v2_t){rows.corrected, 0, rows.uncorrected, 0, rows.pending, rows.failed};
+    *to = (nvmlRemappedRowsInfo_v2_t){rows.corrected, 0,          rows.uncorrected, 0,
+                                      rows.pending,   rows.failed};
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceGetRowRemapperHistogram(nvmlDevice_t device, nvmlRowRemapperHistogramValues_t *to)
+API nvmlReturn_t nvmlDeviceGetRowRemapperHistogram(nvmlDevice_t device,
+                                                   nvmlRowRemapperHistogramValues_t *to)
 {
     struct remapped rows;
     NEED_ARGUMENT(to);
     TRY(remapped_of(device, &rows));
-    *to = (nvmlRowRemapperHistogramValues_t){rows.banks[0], rows.banks[1], rows.banks[2], rows.banks[3], rows.banks[4]};
+    *to = (nvmlRowRemapperHistogramValues_t){rows.banks[0], rows.banks[1], rows.banks[2],
+                                             rows.banks[3], rows.banks[4]};
     return NVML_SUCCESS;
 }
 
@@ -200,7 +221,8 @@ API nvmlReturn_t nvmlDeviceGetRepairStatus(nvmlDevice_t device, nvmlRepairStatus
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceGetUnrepairableMemoryFlag_v1(nvmlDevice_t device, nvmlUnrepairableMemoryStatus_v1_t *to)
+API nvmlReturn_t nvmlDeviceGetUnrepairableMemoryFlag_v1(nvmlDevice_t device,
+                                                        nvmlUnrepairableMemoryStatus_v1_t *to)
 {
     struct remapped rows;
     NEED_ARGUMENT(to);
@@ -209,10 +231,14 @@ API nvmlReturn_t nvmlDeviceGetUnrepairableMemoryFlag_v1(nvmlDevice_t device, nvm
     return NVML_SUCCESS;
 }
 
-/* Pages are retired where rows can't be remapped. Nobody needs their addresses: they are made up. */
-static nvmlReturn_t retired(nvmlDevice_t device, uint cause, uint *count, ullong *addresses, ullong *times)
+/* Pages are retired where rows can't be remapped. Nobody needs their addresses: they are made up.
+ */
+static nvmlReturn_t retired(nvmlDevice_t device, uint cause, uint *count, ullong *addresses,
+                            ullong *times)
 {
-    struct { uint32_t by_cause[2]; } pages;
+    struct {
+        uint32_t by_cause[2];
+    } pages;
     uint card;
     NEED_ARGUMENT(cause < 2 && count);
     TRY(card_of(device, &card));
@@ -230,12 +256,14 @@ static nvmlReturn_t retired(nvmlDevice_t device, uint cause, uint *count, ullong
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceGetRetiredPages(nvmlDevice_t device, uint cause, uint *count, ullong *addresses)
+API nvmlReturn_t nvmlDeviceGetRetiredPages(nvmlDevice_t device, uint cause, uint *count,
+                                           ullong *addresses)
 {
     return retired(device, cause, count, addresses, NULL);
 }
 
-API nvmlReturn_t nvmlDeviceGetRetiredPages_v2(nvmlDevice_t device, uint cause, uint *count, ullong *addresses, ullong *times)
+API nvmlReturn_t nvmlDeviceGetRetiredPages_v2(nvmlDevice_t device, uint cause, uint *count,
+                                              ullong *addresses, ullong *times)
 {
     NEED_ARGUMENT(times);
     return retired(device, cause, count, addresses, times);

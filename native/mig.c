@@ -5,7 +5,9 @@ struct instances {
     struct gpu_instance gpu[MOST_GPU_INSTANCES];
     struct compute_instance compute[MOST_COMPUTE_INSTANCES];
 };
-_Static_assert(offsetof(struct live, compute_instances) - offsetof(struct live, gpu_instances) == offsetof(struct instances, compute), "MIG");
+_Static_assert(offsetof(struct live, compute_instances) - offsetof(struct live, gpu_instances) ==
+                   offsetof(struct instances, compute),
+               "MIG");
 
 static nvmlReturn_t instances_of(uint card, struct instances *all)
 {
@@ -14,7 +16,8 @@ static nvmlReturn_t instances_of(uint card, struct instances *all)
 
 static bool is_of(const struct compute_instance *each, uint gpu_instance)
 {
-    return each->used && each->gpu_instance == gpu_instance && each->id < COMPUTE_INSTANCE_IDS && gpu_instance < GPU_INSTANCE_IDS;
+    return each->used && each->gpu_instance == gpu_instance && each->id < COMPUTE_INSTANCE_IDS &&
+           gpu_instance < GPU_INSTANCE_IDS;
 }
 
 nvmlReturn_t mig_gpu_instance(const struct place *place, struct gpu_instance *found)
@@ -34,7 +37,8 @@ nvmlReturn_t mig_compute_instance(const struct place *place, struct compute_inst
     struct instances all;
     TRY(instances_of(place->card, &all));
     for (uint i = 0; i < MOST_COMPUTE_INSTANCES; i++)
-        if (is_of(&all.compute[i], place->gpu_instance) && all.compute[i].id == place->compute_instance) {
+        if (is_of(&all.compute[i], place->gpu_instance) &&
+            all.compute[i].id == place->compute_instance) {
             *found = all.compute[i];
             return NVML_SUCCESS;
         }
@@ -61,7 +65,8 @@ nvmlReturn_t mig_by_uuid(const char *uuid, nvmlDevice_t *device)
             continue;
         for (uint k = 0; k < MOST_COMPUTE_INSTANCES; k++) {
             const struct compute_instance *each = &all.compute[k];
-            if (is_of(each, each->gpu_instance) && text_equal(each->uuid, uuid) && visible_mig(uuid)) {
+            if (is_of(each, each->gpu_instance) && text_equal(each->uuid, uuid) &&
+                visible_mig(uuid)) {
                 *device = mig_handle(card, each->gpu_instance, each->id);
                 return NVML_SUCCESS;
             }
@@ -122,7 +127,8 @@ API nvmlReturn_t nvmlDeviceGetMaxMigDeviceCount(nvmlDevice_t device, uint *count
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, uint index, nvmlDevice_t *found)
+API nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, uint index,
+                                                     nvmlDevice_t *found)
 {
     uint card, most;
     struct instances all;
@@ -142,7 +148,8 @@ API nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, uint i
     return NVML_ERROR_NOT_FOUND;
 }
 
-API nvmlReturn_t nvmlDeviceGetDeviceHandleFromMigDeviceHandle(nvmlDevice_t mig, nvmlDevice_t *device)
+API nvmlReturn_t nvmlDeviceGetDeviceHandleFromMigDeviceHandle(nvmlDevice_t mig,
+                                                              nvmlDevice_t *device)
 {
     struct place place;
     TRY(place_of(mig, &place));
@@ -170,7 +177,8 @@ static nvmlReturn_t cut_card(nvmlDevice_t device, uint *card)
     return NVML_SUCCESS;
 }
 
-static nvmlReturn_t profile_numbered(nvmlDevice_t device, uint number, const struct mig_profile **found)
+static nvmlReturn_t profile_numbered(nvmlDevice_t device, uint number,
+                                     const struct mig_profile **found)
 {
     uint card;
     TRY(mig_card(device, &card));
@@ -186,15 +194,18 @@ static nvmlReturn_t profile_numbered(nvmlDevice_t device, uint number, const str
 
 static nvmlEngines_t engines(const struct mig_profile *profile)
 {
-    return (nvmlEngines_t){profile->multiprocessors, profile->copy_engines, profile->decoders, profile->encoders, profile->jpegs, profile->ofas};
+    return (nvmlEngines_t){profile->multiprocessors, profile->copy_engines, profile->decoders,
+                           profile->encoders,        profile->jpegs,        profile->ofas};
 }
 
-API nvmlReturn_t nvmlDeviceGetGpuInstanceProfileInfo(nvmlDevice_t device, uint number, nvmlGpuInstanceProfileInfo_t *to)
+API nvmlReturn_t nvmlDeviceGetGpuInstanceProfileInfo(nvmlDevice_t device, uint number,
+                                                     nvmlGpuInstanceProfileInfo_t *to)
 {
     const struct mig_profile *profile;
     NEED_ARGUMENT(to);
     TRY(profile_numbered(device, number, &profile));
-    *to = (nvmlGpuInstanceProfileInfo_t){profile->id, profile->capabilities & 1, profile->slices, profile->most, engines(profile), profile->memory};
+    *to = (nvmlGpuInstanceProfileInfo_t){profile->id,   profile->capabilities & 1, profile->slices,
+                                         profile->most, engines(profile),          profile->memory};
     return NVML_SUCCESS;
 }
 
@@ -205,14 +216,16 @@ static nvmlReturn_t fill_profile(const struct mig_profile *profile, void *to)
     nvmlGpuInstanceProfileInfo_v2_t *second = to;
     nvmlGpuInstanceProfileInfo_v3_t *third = to;
     if (second->version == VERSION_OF(nvmlGpuInstanceProfileInfo_v2_t, 2)) {
-        *second = (nvmlGpuInstanceProfileInfo_v2_t){second->version, profile->id, profile->capabilities & 1, profile->slices, profile->most,
-                                                    engines(profile), profile->memory, {0}};
+        *second = (nvmlGpuInstanceProfileInfo_v2_t){
+            second->version, profile->id,      profile->capabilities & 1, profile->slices,
+            profile->most,   engines(profile), profile->memory,           {0}};
         text_copy(second->name, sizeof second->name, name);
         return NVML_SUCCESS;
     }
     NEED_VERSION(third, nvmlGpuInstanceProfileInfo_v3_t, 3);
-    *third = (nvmlGpuInstanceProfileInfo_v3_t){third->version, profile->id, profile->slices, profile->most, engines(profile), profile->memory, {0},
-                                               profile->capabilities};
+    *third = (nvmlGpuInstanceProfileInfo_v3_t){
+        third->version,  profile->id, profile->slices,      profile->most, engines(profile),
+        profile->memory, {0},         profile->capabilities};
     text_copy(third->name, sizeof third->name, name);
     return NVML_SUCCESS;
 }
@@ -235,7 +248,8 @@ API nvmlReturn_t nvmlDeviceGetGpuInstanceProfileInfoByIdV(nvmlDevice_t device, u
     return fill_profile(profile, to);
 }
 
-API nvmlReturn_t nvmlDeviceGetGpuInstancePossiblePlacements_v2(nvmlDevice_t device, uint id, nvmlPlacement_t *to, uint *count)
+API nvmlReturn_t nvmlDeviceGetGpuInstancePossiblePlacements_v2(nvmlDevice_t device, uint id,
+                                                               nvmlPlacement_t *to, uint *count)
 {
     uint card;
     const struct mig_profile *profile;
@@ -251,12 +265,14 @@ API nvmlReturn_t nvmlDeviceGetGpuInstancePossiblePlacements_v2(nvmlDevice_t devi
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceGetGpuInstancePossiblePlacements(nvmlDevice_t device, uint id, nvmlPlacement_t *to, uint *count)
+API nvmlReturn_t nvmlDeviceGetGpuInstancePossiblePlacements(nvmlDevice_t device, uint id,
+                                                            nvmlPlacement_t *to, uint *count)
 {
     return nvmlDeviceGetGpuInstancePossiblePlacements_v2(device, id, to, count);
 }
 
-API nvmlReturn_t nvmlDeviceGetGpuInstanceRemainingCapacity(nvmlDevice_t device, uint id, uint *count)
+API nvmlReturn_t nvmlDeviceGetGpuInstanceRemainingCapacity(nvmlDevice_t device, uint id,
+                                                           uint *count)
 {
     uint card, slices = 0, free_slices = 0, taken = 0;
     struct instances all;
@@ -286,7 +302,8 @@ API nvmlReturn_t nvmlDeviceGetGpuInstanceRemainingCapacity(nvmlDevice_t device, 
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceGetGpuInstances(nvmlDevice_t device, uint profile, nvmlGpuInstance_t *to, uint *count)
+API nvmlReturn_t nvmlDeviceGetGpuInstances(nvmlDevice_t device, uint profile, nvmlGpuInstance_t *to,
+                                           uint *count)
 {
     uint card, found = 0;
     struct instances all;
@@ -318,6 +335,7 @@ API nvmlReturn_t nvmlGpuInstanceGetInfo(nvmlGpuInstance_t instance, nvmlGpuInsta
     TRY(gpu_instance_of(instance, &place));
     NEED_ARGUMENT(to);
     TRY(mig_gpu_instance(&place, &found));
-    *to = (nvmlGpuInstanceInfo_t){device_handle(place.card), found.id, found.profile, {found.start, found.size}};
+    *to = (nvmlGpuInstanceInfo_t){
+        device_handle(place.card), found.id, found.profile, {found.start, found.size}};
     return NVML_SUCCESS;
 }

@@ -4,7 +4,8 @@
 /* The slices of NVML's compute instance profiles, by their numbers, which are their IDs too. */
 static const uint slices_of[] = {1, 2, 3, 4, 7, 8, 6, 1, 7};
 
-static nvmlReturn_t profile_of(nvmlGpuInstance_t instance, struct place *place, const struct mig_profile **profile)
+static nvmlReturn_t profile_of(nvmlGpuInstance_t instance, struct place *place,
+                               const struct mig_profile **profile)
 {
     struct gpu_instance found;
     TRY(gpu_instance_of(instance, place));
@@ -13,7 +14,8 @@ static nvmlReturn_t profile_of(nvmlGpuInstance_t instance, struct place *place, 
 }
 
 /* What a compute instance of that profile has of the GPU instance. */
-static nvmlReturn_t describe(nvmlGpuInstance_t instance, uint number, uint engine_profile, nvmlComputeInstanceProfileInfo_t *to, char name[96])
+static nvmlReturn_t describe(nvmlGpuInstance_t instance, uint number, uint engine_profile,
+                             nvmlComputeInstanceProfileInfo_t *to, char name[96])
 {
     struct place place;
     const struct mig_profile *profile;
@@ -21,8 +23,11 @@ static nvmlReturn_t describe(nvmlGpuInstance_t instance, uint number, uint engin
     NEED_ARGUMENT(number < COUNT_OF(slices_of) && engine_profile == 0);
     NEED(profile->compute_profiles >> number & 1, NVML_ERROR_NOT_SUPPORTED);
     uint slices = slices_of[number];
-    *to = (nvmlComputeInstanceProfileInfo_t){number, slices, profile->slices / slices,
-                                             {profile->multiprocessors * slices / profile->slices, profile->copy_engines, profile->decoders,
+    *to = (nvmlComputeInstanceProfileInfo_t){number,
+                                             slices,
+                                             profile->slices / slices,
+                                             {profile->multiprocessors * slices / profile->slices,
+                                              profile->copy_engines, profile->decoders,
                                               profile->encoders, profile->jpegs, profile->ofas}};
     char part[48];
     mig_name(part, sizeof part, profile, slices);
@@ -30,7 +35,8 @@ static nvmlReturn_t describe(nvmlGpuInstance_t instance, uint number, uint engin
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlGpuInstanceGetComputeInstanceProfileInfo(nvmlGpuInstance_t instance, uint number, uint engine_profile,
+API nvmlReturn_t nvmlGpuInstanceGetComputeInstanceProfileInfo(nvmlGpuInstance_t instance,
+                                                              uint number, uint engine_profile,
                                                               nvmlComputeInstanceProfileInfo_t *to)
 {
     char name[96];
@@ -38,7 +44,9 @@ API nvmlReturn_t nvmlGpuInstanceGetComputeInstanceProfileInfo(nvmlGpuInstance_t 
     return describe(instance, number, engine_profile, to, name);
 }
 
-API nvmlReturn_t nvmlGpuInstanceGetComputeInstanceProfileInfoV(nvmlGpuInstance_t instance, uint number, uint engine_profile, void *to)
+API nvmlReturn_t nvmlGpuInstanceGetComputeInstanceProfileInfoV(nvmlGpuInstance_t instance,
+                                                               uint number, uint engine_profile,
+                                                               void *to)
 {
     /* The third version is the second one with a word more. */
     nvmlComputeInstanceProfileInfo_v2_t *info = to;
@@ -63,7 +71,8 @@ static nvmlReturn_t taken_of(const struct place *place, uint *taken)
     return NVML_SUCCESS;
 }
 
-static nvmlReturn_t placements(nvmlGpuInstance_t instance, uint number, bool only_free, nvmlPlacement_t *to, uint *count)
+static nvmlReturn_t placements(nvmlGpuInstance_t instance, uint number, bool only_free,
+                               nvmlPlacement_t *to, uint *count)
 {
     struct place place;
     const struct mig_profile *profile;
@@ -87,17 +96,22 @@ static nvmlReturn_t placements(nvmlGpuInstance_t instance, uint number, bool onl
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlGpuInstanceGetComputeInstancePossiblePlacements(nvmlGpuInstance_t instance, uint profile, nvmlPlacement_t *to, uint *count)
+API nvmlReturn_t nvmlGpuInstanceGetComputeInstancePossiblePlacements(nvmlGpuInstance_t instance,
+                                                                     uint profile,
+                                                                     nvmlPlacement_t *to,
+                                                                     uint *count)
 {
     return placements(instance, profile, false, to, count);
 }
 
-API nvmlReturn_t nvmlGpuInstanceGetComputeInstanceRemainingCapacity(nvmlGpuInstance_t instance, uint profile, uint *count)
+API nvmlReturn_t nvmlGpuInstanceGetComputeInstanceRemainingCapacity(nvmlGpuInstance_t instance,
+                                                                    uint profile, uint *count)
 {
     return placements(instance, profile, true, NULL, count);
 }
 
-API nvmlReturn_t nvmlGpuInstanceGetComputeInstances(nvmlGpuInstance_t instance, uint profile, nvmlComputeInstance_t *to, uint *count)
+API nvmlReturn_t nvmlGpuInstanceGetComputeInstances(nvmlGpuInstance_t instance, uint profile,
+                                                    nvmlComputeInstance_t *to, uint *count)
 {
     struct place place;
     struct compute_instance all[MOST_COMPUTE_INSTANCES];
@@ -106,13 +120,15 @@ API nvmlReturn_t nvmlGpuInstanceGetComputeInstances(nvmlGpuInstance_t instance, 
     NEED_ARGUMENT(to && count);
     TRY(LIVE_FIELD(place.card, compute_instances, all));
     for (uint i = 0; i < MOST_COMPUTE_INSTANCES; i++)
-        if (all[i].used && all[i].gpu_instance == place.gpu_instance && all[i].profile == profile && all[i].id < COMPUTE_INSTANCE_IDS)
+        if (all[i].used && all[i].gpu_instance == place.gpu_instance && all[i].profile == profile &&
+            all[i].id < COMPUTE_INSTANCE_IDS)
             to[found++] = compute_instance_handle(place.card, place.gpu_instance, all[i].id);
     *count = found;
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlGpuInstanceGetComputeInstanceById(nvmlGpuInstance_t instance, uint id, nvmlComputeInstance_t *to)
+API nvmlReturn_t nvmlGpuInstanceGetComputeInstanceById(nvmlGpuInstance_t instance, uint id,
+                                                       nvmlComputeInstance_t *to)
 {
     struct place place;
     struct compute_instance found;
@@ -124,19 +140,23 @@ API nvmlReturn_t nvmlGpuInstanceGetComputeInstanceById(nvmlGpuInstance_t instanc
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlComputeInstanceGetInfo_v2(nvmlComputeInstance_t instance, nvmlComputeInstanceInfo_v2_t *to)
+API nvmlReturn_t nvmlComputeInstanceGetInfo_v2(nvmlComputeInstance_t instance,
+                                               nvmlComputeInstanceInfo_v2_t *to)
 {
     struct place place;
     struct compute_instance found;
     TRY(compute_instance_of(instance, &place));
     NEED_ARGUMENT(to);
     TRY(mig_compute_instance(&place, &found));
-    *to = (nvmlComputeInstanceInfo_v2_t){
-        {device_handle(place.card), gpu_instance_handle(place.card, place.gpu_instance), found.id, found.profile}, {found.start, found.size}};
+    *to = (nvmlComputeInstanceInfo_v2_t){{device_handle(place.card),
+                                          gpu_instance_handle(place.card, place.gpu_instance),
+                                          found.id, found.profile},
+                                         {found.start, found.size}};
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlComputeInstanceGetInfo(nvmlComputeInstance_t instance, nvmlComputeInstanceInfo_v1_t *to)
+API nvmlReturn_t nvmlComputeInstanceGetInfo(nvmlComputeInstance_t instance,
+                                            nvmlComputeInstanceInfo_v1_t *to)
 {
     nvmlComputeInstanceInfo_v2_t found;
     NEED_ARGUMENT(to);

@@ -4,7 +4,8 @@
 enum part { IDENTITY, LIVE };
 
 /* Reads a number of 4 or 8 bytes from a card that has certain features. */
-static nvmlReturn_t get(nvmlDevice_t device, enum part part, size_t offset, size_t size, uint needs, void *to)
+static nvmlReturn_t get(nvmlDevice_t device, enum part part, size_t offset, size_t size, uint needs,
+                        void *to)
 {
     uint card;
     TRY(card_of(device, &card));

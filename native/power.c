@@ -24,7 +24,8 @@ API nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, uint type, uint *cl
 
 static uint most(const struct identity *identity, uint type)
 {
-    const uint clocks[] = {identity->graphics_clock_most, identity->sm_clock_most, identity->memory_clock_most, identity->video_clock_most};
+    const uint clocks[] = {identity->graphics_clock_most, identity->sm_clock_most,
+                           identity->memory_clock_most, identity->video_clock_most};
     return clocks[type];
 }
 
@@ -51,7 +52,8 @@ API nvmlReturn_t nvmlDeviceGetDefaultApplicationsClock(nvmlDevice_t device, uint
     NEED(type != CLOCK_VIDEO, NVML_ERROR_NOT_SUPPORTED);
     TRY(LIVE_FIELD(card, lost, &lost));
     const struct identity *identity = state_identity(card);
-    *clock = type == CLOCK_MEMORY ? identity->memory_clock_default : identity->graphics_clock_default;
+    *clock =
+        type == CLOCK_MEMORY ? identity->memory_clock_default : identity->graphics_clock_default;
     return NVML_SUCCESS;
 }
 
@@ -60,7 +62,10 @@ API nvmlReturn_t nvmlDeviceGetApplicationsClock(nvmlDevice_t device, uint type, 
     uint card, set;
     TRY(nvmlDeviceGetDefaultApplicationsClock(device, type, clock));
     TRY(card_of(device, &card));
-    TRY(live_copy(card, type == CLOCK_MEMORY ? offsetof(struct live, memory_clock_set) : offsetof(struct live, graphics_clock_set), &set, sizeof set));
+    TRY(live_copy(card,
+                  type == CLOCK_MEMORY ? offsetof(struct live, memory_clock_set)
+                                       : offsetof(struct live, graphics_clock_set),
+                  &set, sizeof set));
     if (set)
         *clock = set;
     return NVML_SUCCESS;
@@ -94,7 +99,8 @@ API nvmlReturn_t nvmlDeviceGetSupportedMemoryClocks(nvmlDevice_t device, uint *c
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceGetSupportedGraphicsClocks(nvmlDevice_t device, uint memory_clock, uint *count, uint *clocks)
+API nvmlReturn_t nvmlDeviceGetSupportedGraphicsClocks(nvmlDevice_t device, uint memory_clock,
+                                                      uint *count, uint *clocks)
 {
     uint card;
     TRY(card_of(device, &card));
@@ -115,7 +121,8 @@ API nvmlReturn_t nvmlDeviceGetSupportedGraphicsClocks(nvmlDevice_t device, uint 
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceGetMinMaxClockOfPState(nvmlDevice_t device, uint type, uint state, uint *low, uint *high)
+API nvmlReturn_t nvmlDeviceGetMinMaxClockOfPState(nvmlDevice_t device, uint type, uint state,
+                                                  uint *low, uint *high)
 {
     uint card;
     TRY(card_of(device, &card));
@@ -126,7 +133,8 @@ API nvmlReturn_t nvmlDeviceGetMinMaxClockOfPState(nvmlDevice_t device, uint type
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceGetSupportedPerformanceStates(nvmlDevice_t device, uint *states, uint size)
+API nvmlReturn_t nvmlDeviceGetSupportedPerformanceStates(nvmlDevice_t device, uint *states,
+                                                         uint size)
 {
     enum { UNKNOWN_STATE = 32 };
     static const uint all[] = {0, 2, 8};
@@ -153,7 +161,8 @@ API nvmlReturn_t nvmlDeviceGetSupportedClocksThrottleReasons(nvmlDevice_t device
     return nvmlDeviceGetSupportedClocksEventReasons(device, reasons);
 }
 
-API nvmlReturn_t nvmlDeviceGetDynamicPstatesInfo(nvmlDevice_t device, nvmlGpuDynamicPstatesInfo_t *to)
+API nvmlReturn_t nvmlDeviceGetDynamicPstatesInfo(nvmlDevice_t device,
+                                                 nvmlGpuDynamicPstatesInfo_t *to)
 {
     uint card;
     struct live live;
@@ -176,9 +185,12 @@ API nvmlReturn_t nvmlDeviceGetPerformanceModes(nvmlDevice_t device, nvmlDeviceCl
     NEED_VERSION(to, nvmlDeviceClockText_v1_t, 1);
     TRY(card_of(device, &card));
     const struct identity *identity = state_identity(card);
-    text_format(to->str, sizeof to->str, "perf=0, nvclock=%u, nvclockmin=%u, nvclockmax=%u, memclock=%u, memclockmin=%u, memclockmax=%u",
-                identity->graphics_clock_most, identity->graphics_clock_least, identity->graphics_clock_most,
-                identity->memory_clock_most, identity->memory_clock_most, identity->memory_clock_most);
+    text_format(to->str, sizeof to->str,
+                "perf=0, nvclock=%u, nvclockmin=%u, nvclockmax=%u, memclock=%u, memclockmin=%u, "
+                "memclockmax=%u",
+                identity->graphics_clock_most, identity->graphics_clock_least,
+                identity->graphics_clock_most, identity->memory_clock_most,
+                identity->memory_clock_most, identity->memory_clock_most);
     return NVML_SUCCESS;
 }
 
@@ -189,12 +201,15 @@ API nvmlReturn_t nvmlDeviceGetCurrentClockFreqs(nvmlDevice_t device, nvmlDeviceC
     NEED_ARGUMENT(to);
     NEED_VERSION(to, nvmlDeviceClockText_v1_t, 1);
     TRY(numbers_of(device, &card, &live));
-    text_format(to->str, sizeof to->str, "perf=%u, nvclock=%u, memclock=%u, smclock=%u, videoclock=%u", live.performance_state,
-                live.graphics_clock, live.memory_clock, live.sm_clock, live.video_clock);
+    text_format(to->str, sizeof to->str,
+                "perf=%u, nvclock=%u, memclock=%u, smclock=%u, videoclock=%u",
+                live.performance_state, live.graphics_clock, live.memory_clock, live.sm_clock,
+                live.video_clock);
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceGetViolationStatus(nvmlDevice_t device, uint policy, nvmlViolationTime_t *to)
+API nvmlReturn_t nvmlDeviceGetViolationStatus(nvmlDevice_t device, uint policy,
+                                              nvmlViolationTime_t *to)
 {
     uint card;
     struct live live;
@@ -233,7 +248,8 @@ API nvmlReturn_t nvmlDeviceGetMarginTemperature(nvmlDevice_t device, nvmlMarginT
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceGetTemperatureThreshold(nvmlDevice_t device, uint which, uint *temperature)
+API nvmlReturn_t nvmlDeviceGetTemperatureThreshold(nvmlDevice_t device, uint which,
+                                                   uint *temperature)
 {
     enum { THRESHOLDS = 8 };
     uint card, lost;
@@ -241,20 +257,23 @@ API nvmlReturn_t nvmlDeviceGetTemperatureThreshold(nvmlDevice_t device, uint whi
     NEED_ARGUMENT(temperature && which < THRESHOLDS);
     TRY(LIVE_FIELD(card, lost, &lost));
     const struct identity *identity = state_identity(card);
-    const uint known[THRESHOLDS] = {identity->threshold_shutdown, identity->threshold_slowdown, identity->threshold_memory_most, identity->threshold_gpu_most};
+    const uint known[THRESHOLDS] = {identity->threshold_shutdown, identity->threshold_slowdown,
+                                    identity->threshold_memory_most, identity->threshold_gpu_most};
     NEED(known[which], NVML_ERROR_NOT_SUPPORTED);
     *temperature = known[which];
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceGetThermalSettings(nvmlDevice_t device, uint sensor, nvmlGpuThermalSettings_t *to)
+API nvmlReturn_t nvmlDeviceGetThermalSettings(nvmlDevice_t device, uint sensor,
+                                              nvmlGpuThermalSettings_t *to)
 {
     enum { INSIDE = 1, OF_GPU = 1, ALL_SENSORS = 15 };
     uint now, card;
     NEED_ARGUMENT(to && (sensor == 0 || sensor == ALL_SENSORS));
     TRY(nvmlDeviceGetTemperature(device, 0, &now));
     TRY(card_of(device, &card));
-    *to = (nvmlGpuThermalSettings_t){1, {{INSIDE, 0, (int)state_identity(card)->threshold_shutdown, (int)now, OF_GPU}}};
+    *to = (nvmlGpuThermalSettings_t){
+        1, {{INSIDE, 0, (int)state_identity(card)->threshold_shutdown, (int)now, OF_GPU}}};
     return NVML_SUCCESS;
 }
 
@@ -324,7 +343,9 @@ API nvmlReturn_t nvmlDeviceGetPcieThroughput(nvmlDevice_t device, uint counter, 
     uint card;
     TRY(card_of(device, &card));
     NEED_ARGUMENT(rate && counter < 2);
-    return live_copy(card, counter ? offsetof(struct live, pcie_received) : offsetof(struct live, pcie_sent), rate, sizeof *rate);
+    return live_copy(
+        card, counter ? offsetof(struct live, pcie_received) : offsetof(struct live, pcie_sent),
+        rate, sizeof *rate);
 }
 
 API nvmlReturn_t nvmlDeviceGetPcieSpeed(nvmlDevice_t device, uint *speed)
@@ -333,7 +354,8 @@ API nvmlReturn_t nvmlDeviceGetPcieSpeed(nvmlDevice_t device, uint *speed)
     TRY(card_of(device, &card));
     NEED_ARGUMENT(speed);
     TRY(LIVE_FIELD(card, pcie_generation, &generation));
-    /* MT/s of a lane: 2500, 5000, and from the third generation on 8000 and twice as much each time. */
+    /* MT/s of a lane: 2500, 5000, and from the third generation on 8000 and twice as much each
+     * time. */
     *speed = generation > 2 ? 1000u << generation : generation * 2500;
     return NVML_SUCCESS;
 }

@@ -22,7 +22,8 @@ static nvmlReturn_t find(nvmlDevice_t device, uint types, struct found *found)
     found->timestamp = live.timestamp;
     for (uint i = 0; i < live.process_count && i < MOST_PROCESSES; i++) {
         const struct process *each = &live.processes[i];
-        bool inside = !place.is_mig || (each->gpu_instance == place.gpu_instance && each->compute_instance == place.compute_instance);
+        bool inside = !place.is_mig || (each->gpu_instance == place.gpu_instance &&
+                                        each->compute_instance == place.compute_instance);
         if (each->type & types && inside)
             found->process[found->count++] = *each;
     }
@@ -58,23 +59,35 @@ static nvmlReturn_t list_v2(nvmlDevice_t device, uint types, uint *count, nvmlPr
     TRY(fit(&found, count, to));
     for (uint i = 0; i < found.count; i++) {
         const struct process *each = &found.process[i];
-        to[i] = (nvmlProcessInfo_v2_t){each->pid, each->memory, each->gpu_instance, each->compute_instance};
+        to[i] = (nvmlProcessInfo_v2_t){each->pid, each->memory, each->gpu_instance,
+                                       each->compute_instance};
     }
     return NVML_SUCCESS;
 }
 
 /* The third version has the second one's record. */
 #define LISTS(name, types) \
-    API nvmlReturn_t name(nvmlDevice_t device, uint *count, nvmlProcessInfo_v1_t *to) { return list_v1(device, types, count, to); } \
-    API nvmlReturn_t name##_v2(nvmlDevice_t device, uint *count, nvmlProcessInfo_v2_t *to) { return list_v2(device, types, count, to); } \
-    API nvmlReturn_t name##_v3(nvmlDevice_t device, uint *count, nvmlProcessInfo_v2_t *to) { return list_v2(device, types, count, to); }
+    API nvmlReturn_t name(nvmlDevice_t device, uint *count, nvmlProcessInfo_v1_t *to) \
+    { \
+        return list_v1(device, types, count, to); \
+    } \
+    API nvmlReturn_t name##_v2(nvmlDevice_t device, uint *count, nvmlProcessInfo_v2_t *to) \
+    { \
+        return list_v2(device, types, count, to); \
+    } \
+    API nvmlReturn_t name##_v3(nvmlDevice_t device, uint *count, nvmlProcessInfo_v2_t *to) \
+    { \
+        return list_v2(device, types, count, to); \
+    }
 LISTS(nvmlDeviceGetComputeRunningProcesses, PROCESS_COMPUTE)
 LISTS(nvmlDeviceGetGraphicsRunningProcesses, PROCESS_GRAPHICS)
 LISTS(nvmlDeviceGetMPSComputeRunningProcesses, PROCESS_MPS)
 
-API nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device, nvmlProcessDetailList_v1_t *list)
+API nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device,
+                                                       nvmlProcessDetailList_v1_t *list)
 {
-    static const uint types[] = {PROCESS_COMPUTE, PROCESS_GRAPHICS, PROCESS_MPS, PROCESS_COMPUTE | PROCESS_GRAPHICS | PROCESS_MPS};
+    static const uint types[] = {PROCESS_COMPUTE, PROCESS_GRAPHICS, PROCESS_MPS,
+                                 PROCESS_COMPUTE | PROCESS_GRAPHICS | PROCESS_MPS};
     struct found found;
     NEED_ARGUMENT(list);
     NEED_VERSION(list, nvmlProcessDetailList_v1_t, 1);
@@ -83,7 +96,8 @@ API nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device, nvml
     TRY(fit(&found, &list->numProcArrayEntries, list->procArray));
     for (uint i = 0; i < found.count; i++) {
         const struct process *each = &found.process[i];
-        list->procArray[i] = (nvmlProcessDetail_v1_t){each->pid, each->memory, each->gpu_instance, each->compute_instance, 0};
+        list->procArray[i] = (nvmlProcessDetail_v1_t){each->pid, each->memory, each->gpu_instance,
+                                                      each->compute_instance, 0};
     }
     return NVML_SUCCESS;
 }
@@ -98,7 +112,9 @@ static nvmlReturn_t find_newer(nvmlDevice_t device, ullong seen, struct found *f
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device, nvmlProcessUtilizationSample_t *to, uint *count, ullong seen)
+API nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
+                                                 nvmlProcessUtilizationSample_t *to, uint *count,
+                                                 ullong seen)
 {
     struct found found;
     NEED_ARGUMENT(count);
@@ -108,12 +124,14 @@ API nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device, nvmlProces
     TRY(fit(&found, count, to));
     for (uint i = 0; i < found.count; i++) {
         const struct process *each = &found.process[i];
-        to[i] = (nvmlProcessUtilizationSample_t){each->pid, found.timestamp, each->sm, each->memory_busy, each->encoder, each->decoder};
+        to[i] = (nvmlProcessUtilizationSample_t){each->pid,         found.timestamp, each->sm,
+                                                 each->memory_busy, each->encoder,   each->decoder};
     }
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device, nvmlProcessesUtilizationInfo_v1_t *info)
+API nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device,
+                                                       nvmlProcessesUtilizationInfo_v1_t *info)
 {
     struct found found;
     NEED_ARGUMENT(info);
@@ -122,8 +140,9 @@ API nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device, nvml
     TRY(fit(&found, &info->processSamplesCount, info->procUtilArray));
     for (uint i = 0; i < found.count; i++) {
         const struct process *each = &found.process[i];
-        info->procUtilArray[i] = (nvmlProcessUtilizationInfo_v1_t){found.timestamp, each->pid, each->sm, each->memory_busy, each->encoder,
-                                                                   each->decoder, each->jpeg, each->ofa};
+        info->procUtilArray[i] = (nvmlProcessUtilizationInfo_v1_t){
+            found.timestamp, each->pid,     each->sm,   each->memory_busy,
+            each->encoder,   each->decoder, each->jpeg, each->ofa};
     }
     info->lastSeenTimeStamp = found.timestamp;
     return NVML_SUCCESS;
@@ -173,7 +192,8 @@ API nvmlReturn_t nvmlDeviceGetAccountingPids(nvmlDevice_t device, uint *count, u
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, uint pid, nvmlAccountingStats_t *to)
+API nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, uint pid,
+                                              nvmlAccountingStats_t *to)
 {
     struct found found;
     NEED_ARGUMENT(to);
@@ -181,7 +201,8 @@ API nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, uint pid, nvm
     for (uint i = 0; i < found.count; i++) {
         const struct process *each = &found.process[i];
         if (each->pid == pid) {
-            *to = (nvmlAccountingStats_t){each->sm, each->memory_busy, each->memory, 0, each->started, 1, {0}};
+            *to = (nvmlAccountingStats_t){
+                each->sm, each->memory_busy, each->memory, 0, each->started, 1, {0}};
             return NVML_SUCCESS;
         }
     }
@@ -189,14 +210,17 @@ API nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, uint pid, nvm
 }
 
 /* Samples: the newest one of each kind is all there is. */
-API nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, uint kind, ullong seen, uint *type, uint *count, nvmlSample_t *to)
+API nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, uint kind, ullong seen, uint *type,
+                                      uint *count, nvmlSample_t *to)
 {
     uint card;
     struct live live;
     TRY(card_of(device, &card));
     NEED_ARGUMENT(type && count);
     TRY(live_copy(card, 0, &live, LIVE_NUMBERS));
-    const uint values[] = {live.power, live.gpu, live.memory, live.encoder, live.decoder, live.sm_clock, live.memory_clock, live.power, live.jpeg, live.ofa};
+    const uint values[] = {live.power,   live.gpu,      live.memory,       live.encoder,
+                           live.decoder, live.sm_clock, live.memory_clock, live.power,
+                           live.jpeg,    live.ofa};
     NEED_ARGUMENT(kind < COUNT_OF(values));
     NEED(live.timestamp > seen, NVML_ERROR_NOT_FOUND);
     *type = VALUE_UINT;

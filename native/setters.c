@@ -35,9 +35,13 @@ static nvmlReturn_t ask(struct request *request, struct reply *reply)
     return result;
 }
 
-static nvmlReturn_t set(nvmlDevice_t device, uint needs, uint operation, uint64_t value, uint64_t other)
+static nvmlReturn_t set(nvmlDevice_t device, uint needs, uint operation, uint64_t value,
+                        uint64_t other)
 {
-    struct request request = {.operation = operation, .gpu_instance = NO_INSTANCE, .compute_instance = NO_INSTANCE, .values = {value, other}};
+    struct request request = {.operation = operation,
+                              .gpu_instance = NO_INSTANCE,
+                              .compute_instance = NO_INSTANCE,
+                              .values = {value, other}};
     struct reply reply;
     uint lost;
     TRY(card_of(device, &request.card));
@@ -74,11 +78,13 @@ API nvmlReturn_t nvmlDeviceSetPowerManagementLimit(nvmlDevice_t device, uint lim
 {
     uint card;
     TRY(card_of(device, &card));
-    NEED_ARGUMENT(limit >= state_identity(card)->power_limit_least && limit <= state_identity(card)->power_limit_most);
+    NEED_ARGUMENT(limit >= state_identity(card)->power_limit_least &&
+                  limit <= state_identity(card)->power_limit_most);
     return set(device, 0, SET_POWER_LIMIT, limit, 0);
 }
 
-API nvmlReturn_t nvmlDeviceSetPowerManagementLimit_v2(nvmlDevice_t device, nvmlPowerValue_v2_t *value)
+API nvmlReturn_t nvmlDeviceSetPowerManagementLimit_v2(nvmlDevice_t device,
+                                                      nvmlPowerValue_v2_t *value)
 {
     NEED_ARGUMENT(value);
     NEED_VERSION(value, nvmlPowerValue_v2_t, 2);
@@ -92,7 +98,10 @@ API nvmlReturn_t nvmlDeviceSetGpuLockedClocks(nvmlDevice_t device, uint least, u
     return set(device, 0, SET_GPU_LOCKED_CLOCKS, least, most);
 }
 
-API nvmlReturn_t nvmlDeviceResetGpuLockedClocks(nvmlDevice_t device) { return set(device, 0, SET_GPU_LOCKED_CLOCKS, 0, 0); }
+API nvmlReturn_t nvmlDeviceResetGpuLockedClocks(nvmlDevice_t device)
+{
+    return set(device, 0, SET_GPU_LOCKED_CLOCKS, 0, 0);
+}
 
 API nvmlReturn_t nvmlDeviceSetMemoryLockedClocks(nvmlDevice_t device, uint least, uint most)
 {
@@ -100,7 +109,10 @@ API nvmlReturn_t nvmlDeviceSetMemoryLockedClocks(nvmlDevice_t device, uint least
     return set(device, 0, SET_MEMORY_LOCKED_CLOCKS, least, most);
 }
 
-API nvmlReturn_t nvmlDeviceResetMemoryLockedClocks(nvmlDevice_t device) { return set(device, 0, SET_MEMORY_LOCKED_CLOCKS, 0, 0); }
+API nvmlReturn_t nvmlDeviceResetMemoryLockedClocks(nvmlDevice_t device)
+{
+    return set(device, 0, SET_MEMORY_LOCKED_CLOCKS, 0, 0);
+}
 
 API nvmlReturn_t nvmlDeviceSetApplicationsClocks(nvmlDevice_t device, uint memory, uint graphics)
 {
@@ -108,7 +120,10 @@ API nvmlReturn_t nvmlDeviceSetApplicationsClocks(nvmlDevice_t device, uint memor
     return set(device, 0, SET_APPLICATION_CLOCKS, memory, graphics);
 }
 
-API nvmlReturn_t nvmlDeviceResetApplicationsClocks(nvmlDevice_t device) { return set(device, 0, SET_APPLICATION_CLOCKS, 0, 0); }
+API nvmlReturn_t nvmlDeviceResetApplicationsClocks(nvmlDevice_t device)
+{
+    return set(device, 0, SET_APPLICATION_CLOCKS, 0, 0);
+}
 
 API nvmlReturn_t nvmlDeviceSetAccountingMode(nvmlDevice_t device, uint mode)
 {
@@ -116,7 +131,10 @@ API nvmlReturn_t nvmlDeviceSetAccountingMode(nvmlDevice_t device, uint mode)
     return set(device, 0, SET_ACCOUNTING_MODE, mode, 0);
 }
 
-API nvmlReturn_t nvmlDeviceClearAccountingPids(nvmlDevice_t device) { return set(device, 0, CLEAR_ACCOUNTING, 0, 0); }
+API nvmlReturn_t nvmlDeviceClearAccountingPids(nvmlDevice_t device)
+{
+    return set(device, 0, CLEAR_ACCOUNTING, 0, 0);
+}
 
 API nvmlReturn_t nvmlDeviceSetFanSpeed_v2(nvmlDevice_t device, uint fan, uint speed)
 {
@@ -124,7 +142,10 @@ API nvmlReturn_t nvmlDeviceSetFanSpeed_v2(nvmlDevice_t device, uint fan, uint sp
     return set(device, FLAG_FAN, SET_FAN_SPEED, fan, speed);
 }
 
-API nvmlReturn_t nvmlDeviceSetDefaultFanSpeed_v2(nvmlDevice_t device, uint fan) { return set(device, FLAG_FAN, SET_FAN_SPEED, fan, NO_INSTANCE); }
+API nvmlReturn_t nvmlDeviceSetDefaultFanSpeed_v2(nvmlDevice_t device, uint fan)
+{
+    return set(device, FLAG_FAN, SET_FAN_SPEED, fan, NO_INSTANCE);
+}
 
 API nvmlReturn_t nvmlDeviceResetNvLinkErrorCounters(nvmlDevice_t device, uint link)
 {
@@ -139,7 +160,10 @@ API nvmlReturn_t nvmlDeviceResetNvLinkErrorCounters(nvmlDevice_t device, uint li
 
 API nvmlReturn_t nvmlDeviceSetMigMode(nvmlDevice_t device, uint mode, nvmlReturn_t *activation)
 {
-    struct request request = {.operation = SET_MIG_MODE, .gpu_instance = NO_INSTANCE, .compute_instance = NO_INSTANCE, .values = {mode, 0}};
+    struct request request = {.operation = SET_MIG_MODE,
+                              .gpu_instance = NO_INSTANCE,
+                              .compute_instance = NO_INSTANCE,
+                              .values = {mode, 0}};
     struct reply reply;
     NEED_ARGUMENT(mode < 2 && activation);
     TRY(card_of(device, &request.card));
@@ -149,10 +173,15 @@ API nvmlReturn_t nvmlDeviceSetMigMode(nvmlDevice_t device, uint mode, nvmlReturn
     return NVML_SUCCESS;
 }
 
-static nvmlReturn_t create_gpu_instance(nvmlDevice_t device, uint id, uint start, uint size, nvmlGpuInstance_t *made)
+static nvmlReturn_t create_gpu_instance(nvmlDevice_t device, uint id, uint start, uint size,
+                                        nvmlGpuInstance_t *made)
 {
-    struct request request = {
-        .operation = CREATE_GPU_INSTANCE, .gpu_instance = NO_INSTANCE, .compute_instance = NO_INSTANCE, .profile = id, .start = start, .size = size};
+    struct request request = {.operation = CREATE_GPU_INSTANCE,
+                              .gpu_instance = NO_INSTANCE,
+                              .compute_instance = NO_INSTANCE,
+                              .profile = id,
+                              .start = start,
+                              .size = size};
     struct reply reply;
     const struct mig_profile *profile;
     NEED_ARGUMENT(made);
@@ -165,12 +194,15 @@ static nvmlReturn_t create_gpu_instance(nvmlDevice_t device, uint id, uint start
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceCreateGpuInstance(nvmlDevice_t device, uint profile, nvmlGpuInstance_t *made)
+API nvmlReturn_t nvmlDeviceCreateGpuInstance(nvmlDevice_t device, uint profile,
+                                             nvmlGpuInstance_t *made)
 {
     return create_gpu_instance(device, profile, NO_INSTANCE, NO_INSTANCE, made);
 }
 
-API nvmlReturn_t nvmlDeviceCreateGpuInstanceWithPlacement(nvmlDevice_t device, uint profile, const nvmlPlacement_t *placement, nvmlGpuInstance_t *made)
+API nvmlReturn_t nvmlDeviceCreateGpuInstanceWithPlacement(nvmlDevice_t device, uint profile,
+                                                          const nvmlPlacement_t *placement,
+                                                          nvmlGpuInstance_t *made)
 {
     NEED_ARGUMENT(placement);
     return create_gpu_instance(device, profile, placement->start, placement->size, made);
@@ -183,11 +215,15 @@ API nvmlReturn_t nvmlGpuInstanceDestroy(nvmlGpuInstance_t instance)
     struct reply reply;
     TRY(gpu_instance_of(instance, &place));
     TRY(mig_gpu_instance(&place, &found));
-    return ask(&(struct request){.operation = DESTROY_GPU_INSTANCE, .card = place.card, .gpu_instance = place.gpu_instance, .compute_instance = NO_INSTANCE},
+    return ask(&(struct request){.operation = DESTROY_GPU_INSTANCE,
+                                 .card = place.card,
+                                 .gpu_instance = place.gpu_instance,
+                                 .compute_instance = NO_INSTANCE},
                &reply);
 }
 
-static nvmlReturn_t create_compute_instance(nvmlGpuInstance_t instance, uint profile, uint start, uint size, nvmlComputeInstance_t *made)
+static nvmlReturn_t create_compute_instance(nvmlGpuInstance_t instance, uint profile, uint start,
+                                            uint size, nvmlComputeInstance_t *made)
 {
     struct place place;
     struct gpu_instance found;
@@ -195,20 +231,28 @@ static nvmlReturn_t create_compute_instance(nvmlGpuInstance_t instance, uint pro
     NEED_ARGUMENT(made);
     TRY(gpu_instance_of(instance, &place));
     TRY(mig_gpu_instance(&place, &found));
-    struct request request = {.operation = CREATE_COMPUTE_INSTANCE, .card = place.card, .gpu_instance = place.gpu_instance,
-                              .compute_instance = NO_INSTANCE, .profile = profile, .start = start, .size = size};
+    struct request request = {.operation = CREATE_COMPUTE_INSTANCE,
+                              .card = place.card,
+                              .gpu_instance = place.gpu_instance,
+                              .compute_instance = NO_INSTANCE,
+                              .profile = profile,
+                              .start = start,
+                              .size = size};
     TRY(ask(&request, &reply));
     NEED(reply.compute_instance < COMPUTE_INSTANCE_IDS, NVML_ERROR_UNKNOWN);
     *made = compute_instance_handle(place.card, place.gpu_instance, reply.compute_instance);
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlGpuInstanceCreateComputeInstance(nvmlGpuInstance_t instance, uint profile, nvmlComputeInstance_t *made)
+API nvmlReturn_t nvmlGpuInstanceCreateComputeInstance(nvmlGpuInstance_t instance, uint profile,
+                                                      nvmlComputeInstance_t *made)
 {
     return create_compute_instance(instance, profile, NO_INSTANCE, NO_INSTANCE, made);
 }
 
-API nvmlReturn_t nvmlGpuInstanceCreateComputeInstanceWithPlacement(nvmlGpuInstance_t instance, uint profile, const nvmlPlacement_t *placement,
+API nvmlReturn_t nvmlGpuInstanceCreateComputeInstanceWithPlacement(nvmlGpuInstance_t instance,
+                                                                   uint profile,
+                                                                   const nvmlPlacement_t *placement,
                                                                    nvmlComputeInstance_t *made)
 {
     NEED_ARGUMENT(placement);
@@ -222,7 +266,9 @@ API nvmlReturn_t nvmlComputeInstanceDestroy(nvmlComputeInstance_t instance)
     struct reply reply;
     TRY(compute_instance_of(instance, &place));
     TRY(mig_compute_instance(&place, &found));
-    return ask(&(struct request){.operation = DESTROY_COMPUTE_INSTANCE, .card = place.card, .gpu_instance = place.gpu_instance,
+    return ask(&(struct request){.operation = DESTROY_COMPUTE_INSTANCE,
+                                 .card = place.card,
+                                 .gpu_instance = place.gpu_instance,
                                  .compute_instance = place.compute_instance},
                &reply);
 }

@@ -1,7 +1,9 @@
 #include "state.h"
 
-/* As large as a file can be. Its place in memory stays the same when another file takes its place. */
-#define REGION_SIZE ((sizeof(struct header) + MOST_CARDS * sizeof(struct card) + 0xffff) & ~(size_t)0xffff)
+/* As large as a file can be. Its place in memory stays the same when another file takes its place.
+ */
+#define REGION_SIZE \
+    ((sizeof(struct header) + MOST_CARDS * sizeof(struct card) + 0xffff) & ~(size_t)0xffff)
 
 static char *region;
 static char folder[PATH_SIZE];
@@ -85,10 +87,17 @@ static long open_file(void)
 
 static nvmlReturn_t check(int fd)
 {
-    struct { uint64_t magic; uint32_t version, header_size, card_size, card_count; uint64_t file_size; } head;
-    _Static_assert(sizeof head == offsetof(struct header, generation), "the head is what stands first");
-    NEED(sys_read(fd, &head, sizeof head) == sizeof head && head.magic == MAGIC, NVML_ERROR_DRIVER_NOT_LOADED);
-    NEED(head.version == VERSION && head.header_size == sizeof(struct header) && head.card_size == sizeof(struct card),
+    struct {
+        uint64_t magic;
+        uint32_t version, header_size, card_size, card_count;
+        uint64_t file_size;
+    } head;
+    _Static_assert(sizeof head == offsetof(struct header, generation),
+                   "the head is what stands first");
+    NEED(sys_read(fd, &head, sizeof head) == sizeof head && head.magic == MAGIC,
+         NVML_ERROR_DRIVER_NOT_LOADED);
+    NEED(head.version == VERSION && head.header_size == sizeof(struct header) &&
+             head.card_size == sizeof(struct card),
          NVML_ERROR_LIB_RM_VERSION_MISMATCH);
     size_t needed = sizeof(struct header) + head.card_count * sizeof(struct card);
     NEED(head.card_count <= MOST_CARDS && head.file_size == needed && sys_size(fd) >= (long)needed,

@@ -31,7 +31,8 @@ void state_follow(void);
 
 /* Copies a part of a card's live record as it was at one moment. */
 nvmlReturn_t live_copy(uint card, size_t offset, void *to, size_t size);
-#define LIVE_FIELD(card, field, to) live_copy(card, offsetof(struct live, field), to, sizeof((struct live *)0)->field)
+#define LIVE_FIELD(card, field, to) \
+    live_copy(card, offsetof(struct live, field), to, sizeof((struct live *)0)->field)
 /* All of it up to the processes. */
 #define LIVE_NUMBERS offsetof(struct live, processes)
 

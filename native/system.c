@@ -4,10 +4,24 @@
 
 #if defined(__x86_64__)
 enum {
-    NR_read = 0, NR_close = 3, NR_lseek = 8, NR_mmap = 9, NR_munmap = 11, NR_sched_yield = 24,
-    NR_nanosleep = 35, NR_getpid = 39, NR_socket = 41, NR_connect = 42, NR_sendto = 44,
-    NR_recvfrom = 45, NR_setsockopt = 54, NR_uname = 63, NR_futex = 202, NR_getdents64 = 217,
-    NR_clock_gettime = 228, NR_openat = 257,
+    NR_read = 0,
+    NR_close = 3,
+    NR_lseek = 8,
+    NR_mmap = 9,
+    NR_munmap = 11,
+    NR_sched_yield = 24,
+    NR_nanosleep = 35,
+    NR_getpid = 39,
+    NR_socket = 41,
+    NR_connect = 42,
+    NR_sendto = 44,
+    NR_recvfrom = 45,
+    NR_setsockopt = 54,
+    NR_uname = 63,
+    NR_futex = 202,
+    NR_getdents64 = 217,
+    NR_clock_gettime = 228,
+    NR_openat = 257,
 };
 
 static long call(long number, long a, long b, long c, long d, long e, long f)
@@ -24,10 +38,24 @@ static long call(long number, long a, long b, long c, long d, long e, long f)
 }
 #elif defined(__aarch64__)
 enum {
-    NR_openat = 56, NR_close = 57, NR_getdents64 = 61, NR_lseek = 62, NR_read = 63, NR_futex = 98,
-    NR_nanosleep = 101, NR_clock_gettime = 113, NR_sched_yield = 124, NR_uname = 160,
-    NR_getpid = 172, NR_socket = 198, NR_connect = 203, NR_sendto = 206, NR_recvfrom = 207,
-    NR_setsockopt = 208, NR_munmap = 215, NR_mmap = 222,
+    NR_openat = 56,
+    NR_close = 57,
+    NR_getdents64 = 61,
+    NR_lseek = 62,
+    NR_read = 63,
+    NR_futex = 98,
+    NR_nanosleep = 101,
+    NR_clock_gettime = 113,
+    NR_sched_yield = 124,
+    NR_uname = 160,
+    NR_getpid = 172,
+    NR_socket = 198,
+    NR_connect = 203,
+    NR_sendto = 206,
+    NR_recvfrom = 207,
+    NR_setsockopt = 208,
+    NR_munmap = 215,
+    NR_mmap = 222,
 };
 
 static long call(long number, long a, long b, long c, long d, long e, long f)
@@ -57,14 +85,24 @@ struct timespec64 {
 
 static struct timespec64 timespec(uint64_t nanoseconds)
 {
-    return (struct timespec64){(int64_t)(nanoseconds / 1000000000), (int64_t)(nanoseconds % 1000000000)};
+    return (struct timespec64){(int64_t)(nanoseconds / 1000000000),
+                               (int64_t)(nanoseconds % 1000000000)};
 }
 
-long sys_open(const char *path, int flags) { return call(NR_openat, -100, P(path), flags, 0, 0, 0); }
+long sys_open(const char *path, int flags)
+{
+    return call(NR_openat, -100, P(path), flags, 0, 0, 0);
+}
 long sys_close(int fd) { return call(NR_close, fd, 0, 0, 0, 0, 0); }
 long sys_size(int fd) { return call(NR_lseek, fd, 0, 2, 0, 0, 0); }
-long sys_read(int fd, void *to, size_t size) { return call(NR_read, fd, P(to), (long)size, 0, 0, 0); }
-long sys_unmap(void *where, size_t size) { return call(NR_munmap, P(where), (long)size, 0, 0, 0, 0); }
+long sys_read(int fd, void *to, size_t size)
+{
+    return call(NR_read, fd, P(to), (long)size, 0, 0, 0);
+}
+long sys_unmap(void *where, size_t size)
+{
+    return call(NR_munmap, P(where), (long)size, 0, 0, 0, 0);
+}
 long sys_pid(void) { return call(NR_getpid, 0, 0, 0, 0, 0, 0); }
 void sys_yield(void) { call(NR_sched_yield, 0, 0, 0, 0, 0, 0); }
 
@@ -147,7 +185,8 @@ void sys_hostname(char *to, size_t size)
 void lock_take(struct lock *lock)
 {
     uint32_t own = (uint32_t)sys_pid(), found = 0;
-    while (!__atomic_compare_exchange_n(&lock->holder, &found, own, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+    while (!__atomic_compare_exchange_n(&lock->holder, &found, own, false, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED)) {
         /* Its holder was a thread of the process that forked this one: it isn't here. */
         if (found == own)
             sys_wait(&lock->holder, found, 1000000, false);
@@ -193,7 +232,8 @@ size_t text_copy(char *to, size_t size, const char *from)
     return length;
 }
 
-static size_t write_number(char *to, size_t size, uint64_t value, unsigned base, char first_letter, unsigned width)
+static size_t write_number(char *to, size_t size, uint64_t value, unsigned base, char first_letter,
+                           unsigned width)
 {
     char digits[20];
     unsigned count = 0;
@@ -224,8 +264,8 @@ size_t text_format(char *to, size_t size, const char *format, ...)
         if (*format == 's')
             length += text_copy(to + length, size - length, va_arg(given, const char *));
         else
-            length += write_number(to + length, size - length, va_arg(given, unsigned), *format == 'u' ? 10 : 16,
-                                   *format == 'X' ? 'A' : 'a', width);
+            length += write_number(to + length, size - length, va_arg(given, unsigned),
+                                   *format == 'u' ? 10 : 16, *format == 'X' ? 'A' : 'a', width);
     }
     va_end(given);
     to[length] = 0;
@@ -266,7 +306,8 @@ const char *environment(const char *name)
     return NULL;
 }
 
-/* Compilers call these by themselves; the empty instruction keeps them from seeing through these. */
+/* Compilers call these by themselves; the empty instruction keeps them from seeing through these.
+ */
 void *memcpy(void *restrict to, const void *restrict from, size_t size);
 void *memset(void *to, int byte, size_t size);
 

@@ -7,64 +7,78 @@
 
 #define MOST_MIG_NAMES 64u
 
-static uint order[MOST_CARDS];
-static uint count;
-static char mig_names[MOST_MIG_NAMES][80];
-static uint mig_name_count;
-static uint64_t limits[MOST_CARDS];
+struct choice {
+    uint count;
+    uint order[MOST_CARDS];
+    uint mig_name_count;
+    char mig_names[MOST_MIG_NAMES][80];
+    uint64_t limits[MOST_CARDS];
+};
 
-uint visible_count(void) { return count; }
-uint visible_card(uint index) { return order[index]; }
-uint64_t visible_memory_limit(uint card) { return limits[card]; }
+/* The next choice is made beside the one that others look at. */
+static struct choice choices[2];
+static struct choice *chosen = &choices[0];
 
-uint visible_index(uint card)
+static const struct choice *now(void) { return __atomic_load_n(&chosen, __ATOMIC_ACQUIRE); }
+
+uint visible_count(void) { return now()->count; }
+uint visible_card(uint index) { return now()->order[index]; }
+uint64_t visible_memory_limit(uint card) { return now()->limits[card]; }
+
+static uint index_in(const struct choice *choice, uint card)
 {
-    for (uint i = 0; i < count; i++)
-        if (order[i] == card)
+    for (uint i = 0; i < choice->count; i++)
+        if (choice->order[i] == card)
             return i;
     return NO_INSTANCE;
 }
 
+uint visible_index(uint card) { return index_in(now(), card); }
+
 bool visible_mig(const char *uuid)
 {
-    for (uint i = 0; i < mig_name_count; i++)
-        if (text_equal(mig_names[i], uuid))
+    const struct choice *choice = now();
+    for (uint i = 0; i < choice->mig_name_count; i++)
+        if (text_equal(choice->mig_names[i], uuid))
             return true;
-    return mig_name_count == 0;
+    return choice->mig_name_count == 0;
 }
 
-static void show(uint card)
+static void show(struct choice *choice, uint card)
 {
-    if (visible_index(card) == NO_INSTANCE)
-        order[count++] = card;
+    if (index_in(choice, card) == NO_INSTANCE)
+        choice->order[choice->count++] = card;
 }
 
-static void show_mig(const char *name, size_t length)
+static void show_mig(struct choice *choice, const char *name, size_t length)
 {
     for (uint card = 0; card < state_header()->card_count; card++) {
         struct compute_instance found[MOST_COMPUTE_INSTANCES];
         LIVE_FIELD(card, compute_instances, found);
-        for (uint i = 0; i < MOST_COMPUTE_INSTANCES; i++)
-            if (found[i].used && text_equal_part(found[i].uuid, name, length) && mig_name_count < MOST_MIG_NAMES) {
-                show(card);
-                text_copy(mig_names[mig_name_count++], sizeof *mig_names, found[i].uuid);
-            }
+        for (uint i = 0; i < MOST_COMPUTE_INSTANCES; i++) {
+            bool named = found[i].used && text_equal_part(found[i].uuid, name, length);
+            if (!named || choice->mig_name_count == MOST_MIG_NAMES)
+                continue;
+            show(choice, card);
+            text_copy(choice->mig_names[choice->mig_name_count++], sizeof *choice->mig_names,
+                      found[i].uuid);
+        }
     }
 }
 
-static void show_named(const char *name, size_t length)
+static void show_named(struct choice *choice, const char *name, size_t length)
 {
     uint64_t index;
     const char *end = text_number(name, 10, &index);
     if (end == name + length && index < state_header()->card_count) {
-        show((uint)index);
+        show(choice, (uint)index);
         return;
     }
     for (uint card = 0; card < state_header()->card_count; card++)
         if (text_equal_part(state_identity(card)->uuid, name, length))
-            show(card);
+            show(choice, card);
     if (length > 4 && name[0] == 'M' && name[1] == 'I' && name[2] == 'G')
-        show_mig(name, length);
+        show_mig(choice, name, length);
 }
 
 static bool is_word(const char *text, size_t length, const char *word)
@@ -72,25 +86,22 @@ static bool is_word(const char *text, size_t length, const char *word)
     return length == text_length(word) && text_equal_part(word, text, length);
 }
 
-static void show_all(void)
+static void show_all(struct choice *choice)
 {
     for (uint card = 0; card < state_header()->card_count; card++)
-        order[count++] = card;
+        show(choice, card);
 }
 
-static void show_listed(const char *list)
+static void show_listed(struct choice *choice, const char *list)
 {
     while (*list) {
         size_t length = 0;
         while (list[length] && list[length] != ',')
             length++;
-        if (is_word(list, length, "all")) {
-            count = 0;
-            show_all();
-            return;
-        }
-        if (!is_word(list, length, "none") && !is_word(list, length, "void"))
-            show_named(list, length);
+        if (is_word(list, length, "all"))
+            show_all(choice);
+        else if (!is_word(list, length, "none") && !is_word(list, length, "void"))
+            show_named(choice, list, length);
         list += length + (list[length] == ',');
     }
 }
@@ -98,11 +109,16 @@ static void show_listed(const char *list)
 /* Sets the bits of the device nodes' numbers; returns whether there is any. */
 static bool read_nodes(uint64_t *nodes, size_t words)
 {
-    struct entry { uint64_t inode, offset; uint16_t size; uint8_t type; char name[]; };
+    struct entry {
+        uint64_t inode, offset;
+        uint16_t size;
+        uint8_t type;
+        char name[];
+    };
     static const char prefix[] = "nvidia";
     char text[4096] __attribute__((aligned(8)));
     bool any = false;
-    long fd = sys_open("/dev", OPEN_READ | 0200000), got;
+    long fd = sys_open("/dev", OPEN_READ), got;
     while (fd >= 0 && (got = sys_entries((int)fd, text, sizeof text)) > 0)
         for (long at = 0; at < got; at += ((struct entry *)(text + at))->size) {
             const char *name = ((struct entry *)(text + at))->name;
@@ -121,18 +137,18 @@ static bool read_nodes(uint64_t *nodes, size_t words)
     return any;
 }
 
-static void hide_without_node(void)
+static void hide_without_node(struct choice *choice)
 {
     uint64_t nodes[8] = {0};
     if (!read_nodes(nodes, COUNT_OF(nodes)))
         return;
     uint kept = 0;
-    for (uint i = 0; i < count; i++) {
-        uint minor = state_identity(order[i])->minor;
+    for (uint i = 0; i < choice->count; i++) {
+        uint minor = state_identity(choice->order[i])->minor;
         if (minor < COUNT_OF(nodes) * 64 && nodes[minor / 64] >> minor % 64 & 1)
-            order[kept++] = order[i];
+            choice->order[kept++] = choice->order[i];
     }
-    count = kept;
+    choice->count = kept;
 }
 
 /* HAMi writes 3000m or 2g; without a letter it is bytes, and 0 is no limit. */
@@ -152,18 +168,20 @@ static uint64_t bytes_of(const char *text)
 
 void visible_choose(void)
 {
+    struct choice *choice = &choices[chosen == choices];
     const char *list = environment("NVIDIA_VISIBLE_DEVICES");
-    count = mig_name_count = 0;
+    choice->count = choice->mig_name_count = 0;
     if (list)
-        show_listed(list);
+        show_listed(choice, list);
     else
-        show_all();
-    hide_without_node();
+        show_all(choice);
+    hide_without_node(choice);
     uint64_t common = bytes_of(environment("CUDA_DEVICE_MEMORY_LIMIT"));
-    for (uint i = 0; i < count; i++) {
+    for (uint i = 0; i < choice->count; i++) {
         char name[48];
         text_format(name, sizeof name, "CUDA_DEVICE_MEMORY_LIMIT_%u", i);
         uint64_t own = bytes_of(environment(name));
-        limits[order[i]] = own ? own : common;
+        choice->limits[choice->order[i]] = own ? own : common;
     }
+    __atomic_store_n(&chosen, choice, __ATOMIC_RELEASE);
 }

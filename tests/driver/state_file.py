@@ -14,7 +14,7 @@ from hami_mock.views.driver.layout import CARD, EVENT, HEADER, LIVE, NO_INSTANCE
 
 MIB = 1 << 20
 GIB = 1 << 30
-_FUTEX = {"x86_64": 202, "aarch64": 98}
+FUTEX = {"x86_64": 202, "aarch64": 98}
 _FUTEX_WAKE = 1
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -237,8 +237,11 @@ class StateFile:
         os.close(self._fd)
 
     def set(self, card: int, values: Mapping[str, Any]) -> None:
-        """Write a card's live part, as the layout says."""
-        data = LIVE.pack(values)
+        """Write a card's live part."""
+        self.set_packed(card, LIVE.pack(values))
+
+    def set_packed(self, card: int, data: bytes) -> None:
+        """Write it as the layout says: under its sequence lock."""
         start = layout.live_offset(card)
         sequence = self._sequences[card]
         os.pwrite(self._fd, (sequence + 1).to_bytes(8, "little"), start)
@@ -252,8 +255,8 @@ class StateFile:
             self._fd, (self._sequences[card] + 1).to_bytes(8, "little"), layout.live_offset(card)
         )
 
-    def xid(self, card: int, number: int, *, kind: int = 8) -> None:
-        """Tell of an event, and wake whoever waits."""
+    def xid(self, card: int, number: int, *, kind: int = 8) -> int:
+        """Tell of an event, and wake whoever waits; return how many did."""
         entry = {
             "sequence": self._events + 1,
             "type": kind,
@@ -268,7 +271,7 @@ class StateFile:
         os.pwrite(self._fd, self._events.to_bytes(8, "little"), HEADER.offset("event_sequence"))
         futex = HEADER.offset("event_futex")
         os.pwrite(self._fd, (self._events % (1 << 32)).to_bytes(4, "little"), futex)
-        self._wake(futex)
+        return self._wake(futex)
 
     def replaced(self, cards: int, generation: int = 2) -> "StateFile":
         """Put another file in this one's place."""
@@ -279,14 +282,15 @@ class StateFile:
         os.pwrite(self._fd, (1).to_bytes(4, "little"), HEADER.offset("moved"))
         return other
 
-    def _wake(self, offset: int) -> None:
+    def _wake(self, offset: int) -> int:
         with mmap.mmap(self._fd, HEADER.size) as mapped:
             word = ctypes.c_uint32.from_buffer(mapped, offset)
             everybody = 0x7FFFFFFF
-            number = _FUTEX[os.uname().machine]
+            number = FUTEX[os.uname().machine]
             woken = _LIBC.syscall(number, ctypes.byref(word), _FUTEX_WAKE, everybody, 0, 0, 0)
             del word
         assert woken >= 0
+        return int(woken)
 
     def _header(self, cards: int, generation: int) -> bytes:
         return HEADER.pack(

@@ -1,5 +1,6 @@
 """Xids reach whoever waits, wherever."""
 
+import os
 import select
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from hami_mock.views.driver import layout
-from tests.driver.state_file import StateFile
+from tests.driver.state_file import FUTEX, StateFile
 
 XID, CLOCK, FOREVER = 8, 16, 0xFFFFFFFF
 
@@ -121,8 +122,16 @@ def waiting(command: list[str | Path]) -> Iterator["subprocess.Popen[str]"]:
         process.communicate()
 
 
+def sleeps(process: "subprocess.Popen[str]") -> None:
+    """Wait until it has nothing to do but to sleep until an event comes."""
+    call = Path(f"/proc/{process.pid}/syscall")
+    while not call.read_text().startswith(f"{FUTEX[os.uname().machine]} "):
+        assert process.poll() is None
+
+
 def tell_twice(process: "subprocess.Popen[str]", state: StateFile) -> None:
-    state.xid(3, 79)
+    sleeps(process)
+    assert state.xid(3, 79) == 1
     assert line_of(process) == "0 True 8 79 0xffffffffffffffff"
     state.xid(4, 31)
     state.xid(3, 94)

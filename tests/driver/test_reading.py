@@ -4,33 +4,41 @@ import _ctypes
 import ctypes
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import threading
+from collections import Counter
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from hami_mock.views.driver import layout
-from tests.driver.state_file import MIB, StateFile, live
+from tests.driver.state_file import StateFile, live
 
 DRIVER_NOT_LOADED, VERSION_MISMATCH = 9, 18
 
+# Writes two states in turn, as fast as it can; all numbers of each are the same.
 WRITER = """
 import sys
 from pathlib import Path
-from tests.driver.state_file import StateFile, live
+from hami_mock.views.driver.layout import LIVE
+from tests.driver.state_file import StateFile
 state = StateFile(Path(sys.argv[1]), cards=1)
-base = live(0)
-for n in range(10**9):
-    if n == 1:
-        print("ready", flush=True)
-    used = n % 30000 << 20
-    state.set(0, base | {
-        "memory_used": used, "memory_free": (40960 - 500 << 20) - used, "gpu": n % 101,
-        "memory": 100 - n % 101, "graphics_clock": n & 0xffffffff, "video_clock": n & 0xffffffff,
+fields = "gpu", "memory", "memory_used", "memory_free", "memory_reserved", "compute_mode"
+states = [
+    LIVE.pack({
+        **dict.fromkeys(fields, n), "process_count": 64,
+        "processes": [{"pid": n, "memory": n, "type": 1} for _ in range(64)],
     })
+    for n in (1, 2)
+]
+state.set_packed(0, states[0])
+print("ready", flush=True)
+while True:
+    for each in states:
+        state.set_packed(0, each)
 """
 
 
@@ -38,28 +46,24 @@ def test_nothing_is_torn(
     client: ModuleType, library: ctypes.CDLL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(layout.STATE_VARIABLE, str(tmp_path))
-    writer = subprocess.Popen(
-        [sys.executable, "-c", WRITER, tmp_path], stdout=subprocess.PIPE, cwd=Path.cwd()
-    )
+    writer = subprocess.Popen([sys.executable, "-c", WRITER, tmp_path], stdout=subprocess.PIPE)
     try:
         assert writer.stdout is not None
         assert writer.stdout.readline() == b"ready\n"
         client.nvmlInit()
         card = client.nvmlDeviceGetHandleByIndex(0)
-        memory, use = client.c_nvmlMemory_v2_t(), (ctypes.c_uint * 2)()
-        memory.version = client.nvmlMemory_v2
-        text = client.c_nvmlDeviceCurrentClockFreqs_v1_t()
-        text.version = client.nvmlDeviceCurrentClockFreqs_v1
-        seen: set[int] = set()
-        while len(seen) < 2000:
-            assert library.nvmlDeviceGetMemoryInfo_v2(card, ctypes.byref(memory)) == 0
-            assert memory.used + memory.reserved + memory.free == 40960 * MIB
-            assert library.nvmlDeviceGetUtilizationRates(card, use) == 0
-            assert use[0] + use[1] == 100
-            assert library.nvmlDeviceGetCurrentClockFreqs(card, ctypes.byref(text)) == 0
-            clocks = dict(each.split("=") for each in text.str.split(", "))
-            assert clocks["nvclock"] == clocks["videoclock"]
-            seen.add(memory.used)
+        processes, count = ctypes.create_string_buffer(64 * 24), ctypes.c_uint()
+        whole = [struct.pack("<I4xQII", n, n, 0, 0) * 64 for n in (1, 2)]
+        seen = Counter[int]()
+        while min(seen[0], seen[1]) < 20_000:
+            count.value = 64
+            found = library.nvmlDeviceGetComputeRunningProcesses_v3(
+                card, ctypes.byref(count), processes
+            )
+            assert found == 0
+            torn = processes.raw not in whole
+            assert not torn
+            seen[whole.index(processes.raw)] += 1
         assert writer.poll() is None
     finally:
         writer.kill()
@@ -85,7 +89,9 @@ def test_a_child_has_it_too(nvml: ModuleType, state: StateFile) -> None:
     assert nvml.nvmlDeviceGetPowerUsage(card) == 77
 
 
-def test_a_child_of_threads_never_waits_for_them(nvml: ModuleType, library: ctypes.CDLL) -> None:
+def test_a_child_of_threads_never_waits_for_them(
+    client: ModuleType, library: ctypes.CDLL, state: StateFile
+) -> None:
     busy = True
 
     def work() -> None:
@@ -97,7 +103,7 @@ def test_a_child_of_threads_never_waits_for_them(nvml: ModuleType, library: ctyp
     for thread in threads:
         thread.start()
     try:
-        for _ in range(30):
+        for _ in range(100):
             child = os.fork()
             if child == 0:
                 os._exit(library.nvmlInit_v2() + library.nvmlShutdown())
@@ -174,6 +180,38 @@ def test_another_file_takes_its_place(nvml: ModuleType, state: StateFile) -> Non
         nvml.nvmlDeviceGetPowerUsage(handle)
     for each in (other, last, smaller):
         each.close()
+
+
+def test_others_go_on_while_it_is_replaced(
+    nvml: ModuleType, library: ctypes.CDLL, state: StateFile
+) -> None:
+    busy, wrong = True, list[object]()
+
+    def work() -> None:
+        device, power = ctypes.c_void_p(), ctypes.c_uint()
+        while busy:
+            results = [
+                library.nvmlDeviceGetHandleByIndex_v2(1, ctypes.byref(device)),
+                library.nvmlDeviceGetPowerUsage(device, ctypes.byref(power)),
+            ]
+            if any(results) or power.value != 250_001:
+                wrong.append((results, power.value))
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    current = state
+    for generation in range(2, 60):
+        other = current.replaced(cards=2 + generation % 7, generation=generation)
+        if current is not state:
+            current.close()
+        current = other
+    busy = False
+    for thread in threads:
+        thread.join()
+    assert nvml.nvmlDeviceGetCount() == 2 + 59 % 7
+    current.close()
+    assert wrong == []
 
 
 @pytest.mark.parametrize(
