@@ -112,15 +112,7 @@ class Agent:
         """
         settings, kubernetes = self.settings, self._kubernetes
         if settings.http_listen:
-            writes = (lambda: kubernetes.writes) if kubernetes else None
-            shown = NodeCollector(
-                self.state, self.plugins, self.configuration, writes,
-                self.failures, self.supervisor.counts,
-            )  # fmt: skip
-            feed = Feed(self, self.holders.refresh_if_old)
-            routes = {**agent_routes(shown, self.notices), **page_routes(feed)}
-            yield "http", HttpView(settings.http_listen, routes)
-            yield "page", feed
+            yield from self._pages(settings.http_listen)
         yield "inventory", self.inventory
         if self._driver is not None:
             # Before the kubelet asks for what it gives containers.
@@ -162,6 +154,18 @@ class Agent:
 
             yield "hami allocator", self._allocator
             yield "hami", Registrar(self.state, kubernetes, keep=settings.hami_keep_annotations)
+
+    def _pages(self, address: str) -> Iterator[tuple[str, Part]]:
+        kubernetes = self._kubernetes
+        writes = (lambda: kubernetes.writes) if kubernetes else None
+        shown = NodeCollector(
+            self.state, self.plugins, self.configuration, writes,
+            self.failures, self.supervisor.counts,
+        )  # fmt: skip
+        feed = Feed(self, self.holders.refresh_if_old)
+        routes = {**agent_routes(shown, self.notices), **page_routes(feed)}
+        yield "http", HttpView(address, routes)
+        yield "page", feed
 
     def _are_registered(self) -> bool:
         """Tell whether the kubelet has all that there is; a companion must know its cards first."""

@@ -221,6 +221,15 @@ def test_allocate_gives_the_library_the_state_and_the_cards_own_nodes(
         assert (len(units.mounts), len(units.devices)) == (0, 0)
 
 
+def test_a_real_plugin_may_register_in_our_place(kubelet: GrpcioKubelet, root: Path) -> None:
+    with _agent(kubelet.folder, root, device_plugins="off") as agent, nvml_client(root) as client:
+        assert len(client.cards) == 3
+        # All parts have started.
+        assert {view.name for view in agent.agent.views} >= {"driver"}
+        assert "device plugins" not in {view.name for view in agent.agent.views}
+        assert [*kubelet.folder.glob("hami-mock-*.sock")] == []
+
+
 def test_a_root_that_cant_be_had_ends_the_start(socket_folder: Path, root: Path) -> None:
     root.mkdir()
     (root / "mine").write_text("")

@@ -14,6 +14,7 @@ from hami_mock.kubelet._proto.v1beta1 import (
     ContainerPreferredAllocationRequest,
     PreferredAllocationRequest,
 )
+from hami_mock.node.cards import Card
 from hami_mock.node.fault import Call, Fault
 from hami_mock.node.fault_kinds import BROKEN, UNHEALTHY
 from hami_mock.node.resources import Resource
@@ -113,3 +114,22 @@ def test_the_assigner_hears_of_what_went_wrong_without_it(
         allocate(assigner, device_id, fault=fault)
     (heard,) = assigner.refused
     assert reason in heard
+
+
+@pytest.mark.parametrize(("handles", "index"), [(True, 1), (False, 0)])
+def test_a_container_gets_what_goes_with_the_cards_that_are_assigned(
+    handles: bool, index: int
+) -> None:
+    def gives(cards: Sequence[Card]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+        return [("/root/lib", "/usr/lib")], [(f"/root/{card.minor}", "/dev/0") for card in cards]
+
+    state, assigner = state_with(GPU), FakeAssigner(handles=handles)
+    service = DevicePluginService(GPU, state, ResourceCounters(), assigner, gives)
+    request = AllocateRequest([ContainerAllocateRequest([f"{GPU.cards[0].uuid}-0"])])
+    (answer,) = anyio.run(service.allocate, request).container_responses
+    (mount,) = answer.mounts
+    assert (mount.host_path, mount.container_path) == ("/root/lib", "/usr/lib")
+    assert mount.read_only
+    (device,) = answer.devices
+    assert (device.host_path, device.container_path) == (f"/root/{index}", "/dev/0")
+    assert device.permissions == "rw"
