@@ -114,11 +114,7 @@ class Agent:
         if settings.http_listen:
             yield from self._pages(settings.http_listen)
         yield "inventory", self.inventory
-        if self._driver is not None:
-            # Before the kubelet asks for what it gives containers.
-            yield "driver", self._driver
-        if settings.device_plugins:
-            yield "device plugins", self._plugins
+        yield from self._parts_for_containers()
         yield "socket folder", self.directory
         yield "configuration", self.configuration
         yield "scenario", self.stage
@@ -166,6 +162,13 @@ class Agent:
         routes = {**agent_routes(shown, self.notices), **page_routes(feed)}
         yield "http", HttpView(address, routes)
         yield "page", feed
+
+    def _parts_for_containers(self) -> Iterator[tuple[str, Part]]:
+        if self._driver is not None:
+            # Before the kubelet asks for what it gives containers.
+            yield "driver", self._driver
+        if self.settings.device_plugins:
+            yield "device plugins", self._plugins
 
     def _are_registered(self) -> bool:
         """Tell whether the kubelet has all that there is; a companion must know its cards first."""
