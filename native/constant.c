@@ -31,6 +31,8 @@ CONSTANT(nvmlDeviceGetInforomConfigurationChecksum, 0x5eed)
 CONSTANT(nvmlDeviceGetGpcClkVfOffset, 0)
 CONSTANT(nvmlDeviceGetMemClkVfOffset, 0)
 CONSTANT(nvmlGpmQueryIfStreamingEnabled, 0)
+CONSTANT_PAIR(nvmlDeviceGetGpcClkMinMaxVfOffset, 0, 0)
+CONSTANT_PAIR(nvmlDeviceGetMemClkMinMaxVfOffset, 0, 0)
 CONSTANT_PAIR(nvmlDeviceGetAutoBoostedClocksEnabled, 1, 1)
 CONSTANT_PAIR(nvmlDeviceGetGpuOperationMode, 0, 0)
 

@@ -86,10 +86,12 @@ API nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, uint size)
 
 API nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, uint *index)
 {
-    uint card;
-    TRY(card_of(device, &card));
+    struct place place;
+    TRY(place_of(device, &place));
     NEED_ARGUMENT(index);
-    *index = visible_index(card);
+    if (place.is_mig)
+        return mig_index(&place, index);
+    *index = visible_index(place.card);
     return *index == NO_INSTANCE ? NVML_ERROR_NOT_FOUND : NVML_SUCCESS;
 }
 
@@ -181,14 +183,13 @@ API nvmlReturn_t nvmlDeviceGetPciInfoExt(nvmlDevice_t device, nvmlPciInfoExt_v1_
     return NVML_SUCCESS;
 }
 
+/* The node that a card's own memory is, where the CPU can address it. None of ours is that near. */
 API nvmlReturn_t nvmlDeviceGetNumaNodeId(nvmlDevice_t device, uint *node)
 {
     uint card;
     TRY(card_of(device, &card));
     NEED_ARGUMENT(node);
-    NEED(state_identity(card)->numa_node >= 0, NVML_ERROR_NOT_SUPPORTED);
-    *node = (uint)state_identity(card)->numa_node;
-    return NVML_SUCCESS;
+    return NVML_ERROR_NOT_SUPPORTED;
 }
 
 API nvmlReturn_t nvmlDeviceGetCpuAffinity(nvmlDevice_t device, uint words, unsigned long *cpus)
@@ -212,9 +213,11 @@ API nvmlReturn_t nvmlDeviceGetCpuAffinityWithinScope(nvmlDevice_t device, uint w
 API nvmlReturn_t nvmlDeviceGetMemoryAffinity(nvmlDevice_t device, uint words, unsigned long *nodes,
                                              uint scope)
 {
-    uint node;
+    uint card;
     NEED_ARGUMENT(nodes && words && scope < 2);
-    TRY(nvmlDeviceGetNumaNodeId(device, &node));
+    TRY(card_of(device, &card));
+    NEED(state_identity(card)->numa_node >= 0, NVML_ERROR_NOT_SUPPORTED);
+    uint node = (uint)state_identity(card)->numa_node;
     for (uint i = 0; i < words; i++)
         nodes[i] = node / 64 == i ? 1ul << node % 64 : 0;
     return NVML_SUCCESS;

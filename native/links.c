@@ -132,7 +132,8 @@ static nvmlReturn_t link_of(nvmlDevice_t device, uint number, uint *card, const 
     const struct identity *identity = state_identity(*card);
     NEED_ARGUMENT(number < MOST_LINKS);
     NEED(identity->link_count, NVML_ERROR_NOT_SUPPORTED);
-    NEED_ARGUMENT(number < identity->link_count);
+    /* nvidia-smi's topology tries them all, and takes INVALID_ARGUMENT for a failure. */
+    NEED(number < identity->link_count, NVML_ERROR_NOT_SUPPORTED);
     *link = &identity->links[number];
     return NVML_SUCCESS;
 }

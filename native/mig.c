@@ -148,6 +148,22 @@ API nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, uint i
     return NVML_ERROR_NOT_FOUND;
 }
 
+nvmlReturn_t mig_index(const struct place *place, uint *index)
+{
+    struct instances all;
+    TRY(instances_of(place->card, &all));
+    *index = 0;
+    for (uint i = 0; i < MOST_COMPUTE_INSTANCES; i++) {
+        const struct compute_instance *each = &all.compute[i];
+        if (!is_of(each, each->gpu_instance) || !visible_mig(each->uuid))
+            continue;
+        if (each->gpu_instance == place->gpu_instance && each->id == place->compute_instance)
+            return NVML_SUCCESS;
+        ++*index;
+    }
+    return NVML_ERROR_NOT_FOUND;
+}
+
 API nvmlReturn_t nvmlDeviceGetDeviceHandleFromMigDeviceHandle(nvmlDevice_t mig,
                                                               nvmlDevice_t *device)
 {

@@ -94,9 +94,12 @@ ENGINE(nvmlDeviceGetOfaUtilization, ofa)
 
 API nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *use)
 {
-    uint card;
+    uint card, is_cut;
     TRY(card_of(device, &card));
     NEED_ARGUMENT(use);
+    /* A card that MIG has cut doesn't say how busy it is as a whole. */
+    TRY(LIVE_FIELD(card, mig_mode, &is_cut));
+    NEED(!is_cut, NVML_ERROR_NOT_SUPPORTED);
     /* The two stand side by side. */
     _Static_assert(offsetof(struct live, memory) == offsetof(struct live, gpu) + 4, "utilization");
     return live_copy(card, offsetof(struct live, gpu), use, sizeof *use);

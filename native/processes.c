@@ -19,7 +19,6 @@ static nvmlReturn_t find(nvmlDevice_t device, uint types, struct found *found)
     if (live.process_count > FEW)
         TRY(live_copy(place.card, 0, &live, offsetof(struct live, gpu_instances)));
     found->count = 0;
-    found->timestamp = live.timestamp;
     for (uint i = 0; i < live.process_count && i < MOST_PROCESSES; i++) {
         const struct process *each = &live.processes[i];
         bool inside = !place.is_mig || (each->gpu_instance == place.gpu_instance &&
@@ -102,12 +101,19 @@ API nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device,
     return NVML_SUCCESS;
 }
 
+/*
+ * Samples are of now: what nobody has written anew is still true. A caller that asks for those of
+ * the last second gets one, however long the load has been the same.
+ */
+static uint64_t sampled(void) { return sys_realtime() / 1000; }
+
 /* What is newer than the caller has seen. */
 static nvmlReturn_t find_newer(nvmlDevice_t device, ullong seen, struct found *found)
 {
     uint card;
     TRY(card_of(device, &card));
     TRY(find(device, ~0u, found));
+    found->timestamp = sampled();
     NEED(found->count && found->timestamp > seen, NVML_ERROR_NOT_FOUND);
     return NVML_SUCCESS;
 }
@@ -222,11 +228,12 @@ API nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, uint kind, ullong see
                            live.decoder, live.sm_clock, live.memory_clock, live.power,
                            live.jpeg,    live.ofa};
     NEED_ARGUMENT(kind < COUNT_OF(values));
-    NEED(live.timestamp > seen, NVML_ERROR_NOT_FOUND);
+    uint64_t timestamp = sampled();
+    NEED(timestamp > seen, NVML_ERROR_NOT_FOUND);
     *type = VALUE_UINT;
     if (to) {
         NEED(*count, NVML_ERROR_INSUFFICIENT_SIZE);
-        *to = (nvmlSample_t){live.timestamp, {.ullVal = values[kind]}};
+        *to = (nvmlSample_t){timestamp, {.ullVal = values[kind]}};
     }
     *count = 1;
     return NVML_SUCCESS;

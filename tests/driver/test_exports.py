@@ -71,9 +71,12 @@ def test_the_table_of_nvidia_smi(nvml: ModuleType, library: ctypes.CDLL) -> None
     assert number.value == 4
     processes = ctypes.create_string_buffer(4128 * 10)
     number.value = 10
-    assert call(table[214])(device, ctypes.addressof(number), ctypes.addressof(processes)) == 0
+    assert call(table[213])(device, ctypes.addressof(number), ctypes.addressof(processes)) == 0
     assert number.value == 2
     assert int.from_bytes(processes.raw[4128 : 4128 + 4], "little") == 1031
     assert processes.raw[4128 + 32 :].partition(b"\0")[0] == b"train-1"
-    assert call(table[100])(device, ctypes.addressof(number), 0) == 0
-    assert number.value == 0
+    number.value = 10
+    assert call(table[214])(device, ctypes.addressof(number), ctypes.addressof(processes)) == 0
+    assert number.value == 0, "both compute, none draws"
+    # Told that it went well, nvidia-smi -q would read what nobody wrote, and crash.
+    assert call(table[100])(device, ctypes.addressof(number), 0) == NOT_SUPPORTED

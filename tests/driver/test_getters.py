@@ -90,6 +90,9 @@ def test_memory_in_both_versions(nvml: ModuleType) -> None:
     assert (second.used, second.reserved, second.free) == (1001 * MIB, 500 * MIB, 39459 * MIB)
 
 
+HOUR = 3_600_000_000
+
+
 def test_processes(nvml: ModuleType) -> None:
     card = nvml.nvmlDeviceGetHandleByIndex(2)
     found = nvml.nvmlDeviceGetComputeRunningProcesses(card)
@@ -102,7 +105,10 @@ def test_processes(nvml: ModuleType) -> None:
     samples = nvml.nvmlDeviceGetProcessUtilization(card, 0)
     assert [(each.pid, each.smUtil) for each in samples] == [(1020, 20), (1021, 20)]
     with pytest.raises(nvml.NVMLError_NotFound):
-        nvml.nvmlDeviceGetProcessUtilization(card, samples[0].timeStamp)
+        nvml.nvmlDeviceGetProcessUtilization(card, samples[0].timeStamp + HOUR)
+    # A load that stays the same is sampled on and on: who asks for what is new, gets it.
+    again = nvml.nvmlDeviceGetProcessUtilization(card, samples[0].timeStamp)
+    assert [each.smUtil for each in again] == [20, 20]
 
 
 def test_sixty_four_processes(nvml: ModuleType, state: StateFile) -> None:
@@ -148,8 +154,10 @@ def test_topology(nvml: ModuleType) -> None:
     assert nvml.nvmlDeviceGetNvLinkRemotePciInfo(cards[0], 0).busId == "00000000:1C:00.0"
     by_link = [nvml.nvmlDeviceGetP2PStatus(cards[0], other, 2) for other in cards[1:]]
     assert by_link == [0, *[5] * 6]
-    with pytest.raises(nvml.NVMLError_InvalidArgument):
+    with pytest.raises(nvml.NVMLError_NotSupported):
         nvml.nvmlDeviceGetNvLinkState(cards[0], 4)
+    with pytest.raises(nvml.NVMLError_InvalidArgument):
+        nvml.nvmlDeviceGetNvLinkState(cards[0], 36)
 
 
 def test_handles(nvml: ModuleType) -> None:
