@@ -172,8 +172,12 @@ class StateFile:
         self._open(os.O_RDWR | os.O_CREAT | os.O_EXCL, new)
         pairs = zip(shown.identities, shown.lives, strict=True)
         cards = (identity + bytes(_SEQUENCE_BYTES) + live for identity, live in pairs)
-        with os.fdopen(os.dup(self._file), "wb") as writer:
-            writer.write(HEADER.pack(header) + b"".join(cards))
+        data = HEADER.pack(header) + b"".join(cards)
+        # Page by page, each a write of its own. What comes in large pieces Linux also maps in large
+        # pieces: readers would have a MiB of it in memory who look at one card.
+        with os.fdopen(os.dup(self._file), "wb", buffering=mmap.PAGESIZE) as writer:
+            for start in range(0, len(data), mmap.PAGESIZE):
+                writer.write(data[start : start + mmap.PAGESIZE])
         new.replace(self._path)
         self._take_over(header | {name: header.get(name, 0) for name in _KEPT})
         if old >= 0:
