@@ -26,6 +26,7 @@ SOURCES = {
     "browser": ["--group=browser"],
     "driver": ["--group=driver"],
     "native": ["--group=native"],
+    "judges": ["--group=judges"],
 }
 
 for name, sources in SOURCES.items():

@@ -1,0 +1,26 @@
+"""All judges by name, and how each is had."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+from tests.judges.debian import nvidia_smi, nvtop
+from tests.judges.go_programs import PLUGIN, TOOLKIT, go_program
+from tests.judges.python_clients import client_python
+from tests.judges.rust_program import nvml_wrapper
+
+JUDGES: Mapping[str, Callable[[], Path]] = {
+    "nvidia-ml-py": client_python,
+    "py3nvml": client_python,
+    "gpustat": client_python,
+    "nvitop": client_python,
+    "nvidia-smi-535": partial(nvidia_smi, 535),
+    "nvidia-smi-550": partial(nvidia_smi, 550),
+    "nvtop": nvtop,
+    "nvml-wrapper": nvml_wrapper,
+    "nvidia-ctk": partial(go_program, TOOLKIT, "nvidia-ctk"),
+    "nvidia-device-plugin": partial(go_program, PLUGIN, "nvidia-device-plugin"),
+    "gpu-feature-discovery": partial(go_program, PLUGIN, "gpu-feature-discovery"),
+}
