@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PROTO_OUT := src/hami_mock/kubelet/_proto
 
-.PHONY: help setup demo test test-all native browser e2e e2e-all e2e-prepare lint format fuzz soak load bench picture pictures binary proto references lock sbom clean
+.PHONY: help setup demo test test-all native judges browser e2e e2e-all e2e-prepare lint format fuzz soak load bench picture pictures binary proto references lock sbom clean
 
 help: ## show this list
 	@grep -hE '^[a-z][a-z0-9-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | \
@@ -66,8 +66,17 @@ e2e-all: $(READY) ## the same on Kubernetes 1.35, then on 1.36
 e2e-on-%: $(READY)
 	@$(BIN)/python -m pytest tests/e2e -v --durations=10 --kubernetes $* $(E2E_FLAGS)
 
-e2e-prepare: $(READY) ## compile now what e2e-all needs, once; takes minutes
+e2e-prepare: $(READY) ## compile now what e2e-all and judges need, once; takes minutes
 	@$(BIN)/python -m tests.e2e.harness prepare --kubernetes all
+	@$(BIN)/python -m tests.judges
+
+# What native/ is now, where a client finds it.
+.PHONY: compiled
+compiled: $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+
+judges: compiled ## let NVIDIA's own programs and other clients of NVML look at the driver
+	@$(BIN)/python -m pytest tests/judges --durations=5
 
 browser: $(READY) ## see the page in Chromium, if there is one (PICTURES=DIR keeps its pictures)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/browser.txt
@@ -95,7 +104,7 @@ soak: $(READY) ## see that nothing grows in 30 minutes of trouble (SOAK_MINUTES=
 load: $(READY) ## allocate as fast as can be, on one agent and on 16, beside the last figures
 	@$(BIN)/python -m bench.load
 
-bench: $(READY) ## measure start, lists, memory and CPU against grpc.aio + protobuf
+bench: compiled ## measure start, lists, memory and CPU against grpc.aio + protobuf
 	@$(BIN)/python -m bench
 
 picture: $(READY) ## record the demo and draw docs/picture.svg

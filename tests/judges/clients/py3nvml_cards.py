@@ -1,0 +1,21 @@
+"""Print what py3nvml sees, which knows NVML as it was years ago."""
+
+from py3nvml import py3nvml as nvml
+
+nvml.nvmlInit()
+for index in range(nvml.nvmlDeviceGetCount()):
+    card = nvml.nvmlDeviceGetHandleByIndex(index)
+    uuid = nvml.nvmlDeviceGetUUID(card)
+    memory = nvml.nvmlDeviceGetMemoryInfo(card)
+    found = (
+        nvml.nvmlDeviceGetIndex(nvml.nvmlDeviceGetHandleByUUID(uuid.encode())),
+        uuid,
+        nvml.nvmlDeviceGetName(card),
+        memory.total,
+        memory.used,
+        nvml.nvmlDeviceGetUtilizationRates(card).gpu,
+        nvml.nvmlDeviceGetPowerUsage(card),
+        nvml.nvmlDeviceGetTemperature(card, nvml.NVML_TEMPERATURE_GPU),
+    )
+    print(*found, sep="\t")
+nvml.nvmlShutdown()

@@ -1,0 +1,45 @@
+"""Every judge sees every card: its place, UUID, name and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.driver.state_file import StateFile, live
+from tests.judges.conftest import Have, MakeRoot
+from tests.judges.driver_root import DriverRoot
+from tests.judges.seeing import OLD, SEERS
+
+NODES = [
+    ("T4", 1),
+    ("A100-SXM4-80GB", 8),
+    ("H100-SXM5-80GB", 8),
+    ("L40S", 16),
+    ("B200", 8),
+    ("A100-SXM4-40GB", 128),
+]
+
+
+@pytest.mark.parametrize(("model", "cards"), NODES)
+@pytest.mark.parametrize("judge", SEERS)
+def test_sees_the_cards(judge: str, model: str, cards: int, have: Have, root_of: MakeRoot) -> None:
+    program, root = have(judge), root_of(model, cards)
+    assert [each.card for each in SEERS[judge](program, root)] == root.cards
+    assert len(root.cards) == cards
+
+
+@pytest.mark.parametrize("judge", SEERS)
+def test_sees_what_each_card_does(
+    judge: str, have: Have, invented: Callable[[int], tuple[DriverRoot, StateFile]]
+) -> None:
+    program, (root, _) = have(judge), invented(16)
+    seen = SEERS[judge](program, root)
+    assert [each.card for each in seen] == root.cards
+    reserved = 500 if judge in OLD else 0
+    for index, each in enumerate(seen):
+        shown = live(index)
+        assert each.used == 1000 + index + reserved
+        assert each.utilization == shown["gpu"]
+        assert each.power == 250
+        assert each.temperature == shown["temperature"]
