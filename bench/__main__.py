@@ -7,6 +7,7 @@ import sys
 # grpcio looks at this when it is imported: the bench starts processes, but never forks itself.
 os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
 
+from bench.driver_figures import driver_figures
 from bench.list_figures import list_figures
 from bench.load_model_figures import load_model_figures
 from bench.page_figures import page_figures
@@ -45,6 +46,7 @@ def _measure(*, is_quick: bool) -> list[Section]:
             scrape_figures(repeats=5 if is_quick else 21),
             idle_figures(work, seconds=5 if is_quick else 30),
             page_figures(work, seconds=3 if is_quick else 15),
+            driver_figures(work, repeats=5 if is_quick else 21),
         ]
         say("done")
         return sections

@@ -15,6 +15,8 @@ class Figure:
     value: float
     unit: str
     at_most: float | None = None
+    peer: str = ""
+    """What another program for the same purpose was measured to need, if that is known."""
 
     @property
     def is_ok(self) -> bool | None:
@@ -63,8 +65,7 @@ def as_table(sections: Sequence[Section]) -> str:
             ]
             header = ("DEVICES", "STEP", "OURS ms", "RIVAL ms", "OURS / RIVAL")
             lines += [*table(header, rows, "r rrr"), ""]
-        rows = [(f.name, _number(f.value), f.unit, _target(f), f.verdict) for f in section.figures]
-        lines += table(("FIGURE", "VALUE", "UNIT", "TARGET", ""), rows, " r r")
+        lines += _figures(section.figures)
         lines += [f"  {note}" for note in section.notes]
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
@@ -81,6 +82,13 @@ def as_json(sections: Sequence[Section]) -> str:
             row["ratio"] = comparison.ratio
         document.append(entry)
     return json.dumps(document, indent=2)
+
+
+def _figures(figures: Sequence[Figure]) -> list[str]:
+    rows = [(f.name, _number(f.value), f.unit, _target(f), f.verdict, f.peer) for f in figures]
+    header = ("FIGURE", "VALUE", "UNIT", "TARGET", "", "PEER")
+    width = len(header) if any(f.peer for f in figures) else len(header) - 1
+    return [*table(header[:width], [row[:width] for row in rows], " r r")]
 
 
 def _number(value: float) -> str:
