@@ -11,7 +11,7 @@ from typing import NoReturn
 import pytest
 
 from tests.e2e.harness.cache import appearing_whole, cache_folder, exclusive
-from tests.e2e.harness.errors import CommandFailed, RequirementsMissing, last_lines
+from tests.e2e.harness.errors import CommandFailed, RequirementsMissing
 from tests.e2e.harness.named_program import named_program
 
 
@@ -20,7 +20,9 @@ class NotServed(RequirementsMissing):
 
     @classmethod
     def by(cls, what: str, error: CommandFailed) -> NotServed:
-        return cls([f"{what} isn't served here ({last_lines(error.output, 1)})"])
+        # Go ends what it says with a brace.
+        said = [line.strip() for line in error.output.splitlines() if line.strip(" }\t")]
+        return cls([f"{what} isn't served here ({said[-1] if said else 'no reason given'})"])
 
 
 def variable_of(name: str) -> str:
