@@ -29,6 +29,8 @@ from hami_mock.views.driver.setters import Setters
 from hami_mock.views.driver.setting import Setting
 from hami_mock.views.driver.state_file import StateFile
 
+_SECONDS = 1.0
+"""How often cards are looked at that nothing happens to: their energy is a count."""
 _SETTERS = os.path.normpath(f"{STATE_FOLDER}/{SETTER_SOCKET}")
 
 _log = logging.getLogger(__name__)
@@ -71,7 +73,9 @@ class DriverView:
                     if state.node.cards is not self._made_for:
                         await self._make_root()
                     self._keep_up()
-                    await first_of(*(event.wait for event in told))
+                    # While nobody holds a card, only who looks lets time pass on it.
+                    with anyio.move_on_after(_SECONDS):
+                        await first_of(*(event.wait for event in told))
         finally:
             self._file.close()
             self._root.release()
