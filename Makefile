@@ -48,7 +48,7 @@ test-all: ## run the tests on every Python from 3.11 to 3.14 that this machine h
 		|| { echo "== Python $$v: not on this machine"; continue; }; \
 		echo "== Python $$v"; $(MAKE) VENV=.venv-$$v PYTHON=$$p .venv-$$v/.ready; .venv-$$v/bin/python -m pytest; done
 
-native: $(READY) ## compile the driver's library for this machine and for arm64
+native: $(READY) ## compile the driver's library and nvidia-smi, for this machine and for arm64
 	@command -v aarch64-linux-gnu-gcc >/dev/null || $(BIN)/python -m pip install --quiet \
 		--disable-pip-version-check --require-hashes -r requirements/native.txt
 	@$(BIN)/python hatch_build.py

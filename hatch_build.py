@@ -19,13 +19,18 @@ PACKAGE = Path("src/hami_mock/_native")
 LIBRARY = "libnvidia-ml.so.1"
 PLACEHOLDER = "libplaceholder.so"
 """Stands in for all other libraries of the driver, under their names."""
+PROGRAM = "nvidia-smi"
 MACHINES = ("x86_64", "aarch64")
 
-# It needs nothing of the machine but its kernel, so that it loads with any C library.
+# They need nothing of the machine but its kernel, so that they run with any C library, or none.
 FLAGS = (
-    "-std=gnu11", "-O2", "-fPIC", "-shared", "-ffreestanding", "-nostdlib", "-fvisibility=hidden",
-    "-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-Wall", "-Wextra", "-Werror",
-    "-Wl,-z,defs", "-Wl,--hash-style=both", "-s",
+    "-std=gnu11", "-ffreestanding", "-nostdlib", "-fvisibility=hidden",
+    "-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-Wall", "-Wextra", "-Werror", "-s",
+)  # fmt: skip
+LIBRARY_FLAGS = ("-O2", "-fPIC", "-shared", "-Wl,-z,defs", "-Wl,--hash-style=both")
+PROGRAM_FLAGS = (
+    "-Os", "-static", "-fno-pie", "-no-pie", "-ffunction-sections", "-fdata-sections",
+    "-Wl,--gc-sections",
 )  # fmt: skip
 
 
@@ -55,20 +60,23 @@ def place(machine: str) -> Path:
 
 
 def build(command: list[str], target: Path) -> None:
-    """Compile the library, and the placeholder beside it.
+    """Compile the library, and beside it the placeholder and the program, which has it in it.
 
     Raises CalledProcessError if the compiler fails; it says why.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    compile_folder([*command, f"-Wl,-soname,{LIBRARY}"], ROOT / "native", target)
-    compile_folder(command, ROOT / "native/placeholder", target.with_name(PLACEHOLDER))
+    native = ROOT / "native"
+    library, program = [*command, *FLAGS, *LIBRARY_FLAGS], [*command, *FLAGS, *PROGRAM_FLAGS]
+    compile_folders([*library, f"-Wl,-soname,{LIBRARY}"], [native], target)
+    compile_folders(library, [native / "placeholder"], target.with_name(PLACEHOLDER))
+    compile_folders(program, [native, native / "smi"], target.with_name(PROGRAM))
 
 
-def compile_folder(command: list[str], folder: Path, target: Path) -> None:
-    """Make one library of a folder's files."""
+def compile_folders(command: list[str], folders: list[Path], target: Path) -> None:
+    """Make one file of all that is in some folders."""
     fresh = target.with_suffix(".new")
-    sources = sorted(map(str, folder.glob("*.c")))
-    subprocess.run([*command, *FLAGS, "-o", str(fresh), *sources], check=True)  # noqa: S603
+    sources = [str(path) for folder in folders for path in sorted(folder.glob("*.c"))]
+    subprocess.run([*command, "-o", str(fresh), *sources], check=True)  # noqa: S603
     fresh.replace(target)
 
 
@@ -84,7 +92,7 @@ class NativeHook(BuildHookInterface):  # type: ignore[type-arg]
         if command:
             build(command, place(machine))
         elif not place(machine).exists():
-            self.app.display_warning("no C compiler: this wheel will have no driver library")
+            self.app.display_warning("no C compiler: this wheel will have no driver")
             return
         if version != "editable":
             build_data["pure_python"] = False
@@ -98,7 +106,8 @@ def main() -> None:
         if command is None:
             sys.exit(f"no compiler for {machine}: set CC, or install gcc-{machine}-linux-gnu")
         build(command, place(machine))
-        print(place(machine).relative_to(ROOT))
+        for made in (place(machine), place(machine).with_name(PROGRAM)):
+            print(made.relative_to(ROOT))
 
 
 if __name__ == "__main__":

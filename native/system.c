@@ -5,6 +5,7 @@
 #if defined(__x86_64__)
 enum {
     NR_read = 0,
+    NR_write = 1,
     NR_close = 3,
     NR_lseek = 8,
     NR_mmap = 9,
@@ -21,6 +22,7 @@ enum {
     NR_futex = 202,
     NR_getdents64 = 217,
     NR_clock_gettime = 228,
+    NR_exit_group = 231,
     NR_openat = 257,
 };
 
@@ -43,6 +45,8 @@ enum {
     NR_getdents64 = 61,
     NR_lseek = 62,
     NR_read = 63,
+    NR_write = 64,
+    NR_exit_group = 94,
     NR_futex = 98,
     NR_nanosleep = 101,
     NR_clock_gettime = 113,
@@ -98,6 +102,15 @@ long sys_size(int fd) { return call(NR_lseek, fd, 0, 2, 0, 0, 0); }
 long sys_read(int fd, void *to, size_t size)
 {
     return call(NR_read, fd, P(to), (long)size, 0, 0, 0);
+}
+long sys_write(int fd, const void *from, size_t size)
+{
+    return call(NR_write, fd, P(from), (long)size, 0, 0, 0);
+}
+void sys_exit(int code)
+{
+    for (;;)
+        call(NR_exit_group, code, 0, 0, 0, 0, 0);
 }
 long sys_unmap(void *where, size_t size)
 {

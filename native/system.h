@@ -13,6 +13,8 @@
 long sys_open(const char *path, int flags);
 long sys_close(int fd);
 long sys_read(int fd, void *to, size_t size);
+long sys_write(int fd, const void *from, size_t size);
+_Noreturn void sys_exit(int code);
 long sys_size(int fd);
 long sys_map(void *where, size_t size, int protection, int flags, int fd);
 long sys_unmap(void *where, size_t size);

@@ -1,4 +1,4 @@
-"""Where the driver's library is: compiled when the package was built, if there was a compiler."""
+"""Where the library and the program of the driver are: compiled when the package was built."""
 
 import platform
 from pathlib import Path
@@ -7,7 +7,8 @@ import hami_mock
 from hami_mock.errors import StartError
 
 _FOLDER = Path(hami_mock.__file__).with_name("_native")
-_NAME = "libnvidia-ml.so.1"
+_LIBRARY = "libnvidia-ml.so.1"
+_PROGRAM = "nvidia-smi"
 
 
 def find(machine: str | None = None, folder: Path = _FOLDER) -> Path:
@@ -15,8 +16,17 @@ def find(machine: str | None = None, folder: Path = _FOLDER) -> Path:
 
     Raises StartError if the package was built without it.
     """
+    return _find(_LIBRARY, machine, folder)
+
+
+def find_program(machine: str | None = None, folder: Path = _FOLDER) -> Path:
+    """Return the static nvidia-smi; else as `find`."""
+    return _find(_PROGRAM, machine, folder)
+
+
+def _find(name: str, machine: str | None, folder: Path) -> Path:
     machine = machine or platform.machine()
-    path = folder / machine / _NAME
+    path = folder / machine / name
     if not path.is_file():
         raise StartError(
             f"{path} isn't there: this hami-mock was built without a C compiler for {machine}; "

@@ -1,0 +1,76 @@
+#include "smi.h"
+
+int help_show(void)
+{
+    print(
+        "nvidia-smi of hami-mock: shows the accelerators of this node, which are made up.\n"
+        "\n"
+        "nvidia-smi [OPTION]...\n"
+        "  (no option)                     a table of the cards and who uses them\n"
+        "  -L                              a list of the cards and their MIG devices\n"
+        "  -q [-d PART,...]                everything about the cards, or parts of it: MEMORY,\n"
+        "                                  UTILIZATION, ECC, TEMPERATURE, POWER, CLOCK, COMPUTE,\n"
+        "                                  PIDS, PERFORMANCE, SUPPORTED_CLOCKS, PAGE_RETIREMENT,\n"
+        "                                  ACCOUNTING, ENCODER_STATS, ROW_REMAPPER, VOLTAGE,\n"
+        "                                  FBC_STATS, RESET_STATUS\n"
+        "  --query-gpu=FIELD,...           fields of the cards, as a list for programs\n"
+        "  --query-compute-apps=FIELD,...  the same of processes: timestamp, gpu_name, "
+        "gpu_bus_id,\n"
+        "                                  gpu_serial, gpu_uuid, pid, process_name,\n"
+        "                                  used_gpu_memory\n"
+        "  --format=csv[,noheader][,nounits]\n"
+        "                                  how such lists are written\n"
+        "  --help-query-gpu                names the fields of --query-gpu\n"
+        "  -i ID,...                       only these cards: index, UUID or PCI bus ID\n"
+        "  -l SECONDS, -lms MILLISECONDS   shows it again and again; -c ROUNDS after it: so often\n"
+        "  --version                       the versions of the driver and its library\n"
+        "  -h, --help                      shows this help\n"
+        "\n"
+        "Settings, which need a running agent:\n"
+        "  -pm 0|1                         turns persistence mode off or on\n"
+        "  -pl WATTS                       limits the power of the cards\n"
+        "  -c 0|2|3                        sets the compute mode: default, prohibited, exclusive\n"
+        "  -mig 0|1                        turns MIG mode off or on\n"
+        "\n"
+        "Commands:\n"
+        "  dmon [-s GROUPS] [-d SECONDS] [-c ROUNDS]   the cards, a line each, again and again;\n"
+        "                                  groups: p power, u use, c clocks, m memory, e errors,\n"
+        "                                  t PCIe traffic\n"
+        "  pmon [-d SECONDS] [-c ROUNDS]   the processes likewise\n"
+        "  topo -m                         how near the cards are to each other\n"
+        "  nvlink -s                       the links of the cards\n"
+        "  mig -lgip | -lgipp | -lcip      the profiles of GPU instances, where they can be, and\n"
+        "                                  the profiles of compute instances\n"
+        "  mig -lgi | -lci                 the instances that there are\n"
+        "  mig -cgi PROFILE[:START],... [-C]   makes GPU instances; with -C, compute instances in "
+        "them\n"
+        "  mig -cci [PROFILE,...] [-gi ID,...]   makes compute instances\n"
+        "  mig -dgi [-gi ID,...]           removes GPU instances\n"
+        "  mig -dci [-gi ID,...] [-ci ID,...]   removes compute instances\n");
+    return EXIT_GOOD;
+}
+
+int version_show(void)
+{
+    char library[80] = "N/A", driver[80] = "N/A";
+    int cuda = 0;
+    nvmlSystemGetNVMLVersion(library, sizeof library);
+    nvmlSystemGetDriverVersion(driver, sizeof driver);
+    nvmlSystemGetCudaDriverVersion_v2(&cuda);
+    /* Of 13.580.65.06, the library's own part is 580.65. */
+    const char *own = library;
+    uint points = 0;
+    for (size_t i = 0; library[i]; i++) {
+        if (library[i] != '.')
+            continue;
+        if (++points == 1)
+            own = library + i + 1;
+        else if (points == 3)
+            library[i--] = 0;
+    }
+    print("NVIDIA-SMI version  : %s\n", driver);
+    print("NVML version        : %s\n", own);
+    print("DRIVER version      : %s\n", driver);
+    print("CUDA Version        : %d.%d\n", cuda / 1000, cuda % 1000 / 10);
+    return EXIT_GOOD;
+}
