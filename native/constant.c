@@ -213,18 +213,6 @@ API nvmlReturn_t nvmlDeviceGetBBXTimeData_v1(nvmlDevice_t device, uint *seconds)
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceSetCpuAffinity(nvmlDevice_t device)
-{
-    uint nothing;
-    return give(device, &nothing, 0);
-}
-
-API nvmlReturn_t nvmlDeviceClearCpuAffinity(nvmlDevice_t device)
-{
-    uint nothing;
-    return give(device, &nothing, 0);
-}
-
 /* Kinds of virtual cards, and those that there are. */
 #define NO_VIRTUAL_CARDS(name) \
     API nvmlReturn_t name(nvmlDevice_t device, uint *count, uint *to) \

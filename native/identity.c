@@ -210,6 +210,20 @@ API nvmlReturn_t nvmlDeviceGetCpuAffinityWithinScope(nvmlDevice_t device, uint w
     return nvmlDeviceGetCpuAffinity(device, words, cpus);
 }
 
+/* Lets the calling thread run on some CPUs only. */
+static nvmlReturn_t run_on(nvmlDevice_t device, bool near)
+{
+    uint card;
+    uint64_t cpus[COUNT_OF(((struct identity *)0)->cpus)];
+    TRY(card_of(device, &card));
+    for (uint i = 0; i < COUNT_OF(cpus); i++)
+        cpus[i] = near ? state_identity(card)->cpus[i] : ~0ull;
+    return sys_run_on(cpus, sizeof cpus) == 0 ? NVML_SUCCESS : NVML_ERROR_UNKNOWN;
+}
+
+API nvmlReturn_t nvmlDeviceSetCpuAffinity(nvmlDevice_t device) { return run_on(device, true); }
+API nvmlReturn_t nvmlDeviceClearCpuAffinity(nvmlDevice_t device) { return run_on(device, false); }
+
 API nvmlReturn_t nvmlDeviceGetMemoryAffinity(nvmlDevice_t device, uint words, unsigned long *nodes,
                                              uint scope)
 {

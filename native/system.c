@@ -11,6 +11,7 @@ enum {
     NR_mmap = 9,
     NR_munmap = 11,
     NR_sched_yield = 24,
+    NR_sched_setaffinity = 203,
     NR_nanosleep = 35,
     NR_getpid = 39,
     NR_socket = 41,
@@ -51,6 +52,7 @@ enum {
     NR_nanosleep = 101,
     NR_clock_gettime = 113,
     NR_sched_yield = 124,
+    NR_sched_setaffinity = 122,
     NR_uname = 160,
     NR_getpid = 172,
     NR_socket = 198,
@@ -118,6 +120,11 @@ long sys_unmap(void *where, size_t size)
 }
 long sys_pid(void) { return call(NR_getpid, 0, 0, 0, 0, 0, 0); }
 void sys_yield(void) { call(NR_sched_yield, 0, 0, 0, 0, 0, 0); }
+
+long sys_run_on(const void *cpus, size_t size)
+{
+    return call(NR_sched_setaffinity, 0, (long)size, (long)cpus, 0, 0, 0);
+}
 
 long sys_map(void *where, size_t size, int protection, int flags, int fd)
 {

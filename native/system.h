@@ -23,6 +23,7 @@ long sys_wait(const uint32_t *word, uint32_t value, uint64_t nanoseconds, bool s
 long sys_wake(const uint32_t *word);
 long sys_pid(void);
 void sys_yield(void);
+long sys_run_on(const void *cpus, size_t size);
 void sys_sleep(uint64_t nanoseconds);
 uint64_t sys_monotonic(void);
 uint64_t sys_realtime(void);

@@ -92,18 +92,23 @@ static void show_all(struct choice *choice)
         show(choice, card);
 }
 
-static void show_listed(struct choice *choice, const char *list)
+/* Returns whether only device nodes say what there is: CDI's specifications name no card, but
+ * "void", so that NVIDIA's runtime leaves the container alone. */
+static bool show_listed(struct choice *choice, const char *list)
 {
+    bool by_nodes = false;
     while (*list) {
         size_t length = 0;
         while (list[length] && list[length] != ',')
             length++;
-        if (is_word(list, length, "all"))
+        by_nodes |= is_word(list, length, "void");
+        if (is_word(list, length, "all") || is_word(list, length, "void"))
             show_all(choice);
-        else if (!is_word(list, length, "none") && !is_word(list, length, "void"))
+        else if (!is_word(list, length, "none"))
             show_named(choice, list, length);
         list += length + (list[length] == ',');
     }
+    return by_nodes;
 }
 
 /* Sets the bits of the device nodes' numbers; returns whether there is any. */
@@ -137,10 +142,10 @@ static bool read_nodes(uint64_t *nodes, size_t words)
     return any;
 }
 
-static void hide_without_node(struct choice *choice)
+static void hide_without_node(struct choice *choice, bool even_if_there_is_none)
 {
     uint64_t nodes[8] = {0};
-    if (!read_nodes(nodes, COUNT_OF(nodes)))
+    if (!read_nodes(nodes, COUNT_OF(nodes)) && !even_if_there_is_none)
         return;
     uint kept = 0;
     for (uint i = 0; i < choice->count; i++) {
@@ -170,12 +175,13 @@ void visible_choose(void)
 {
     struct choice *choice = &choices[chosen == choices];
     const char *list = environment("NVIDIA_VISIBLE_DEVICES");
+    bool by_nodes = false;
     choice->count = choice->mig_name_count = 0;
     if (list)
-        show_listed(choice, list);
+        by_nodes = show_listed(choice, list);
     else
         show_all(choice);
-    hide_without_node(choice);
+    hide_without_node(choice, by_nodes);
     uint64_t common = bytes_of(environment("CUDA_DEVICE_MEMORY_LIMIT"));
     for (uint i = 0; i < choice->count; i++) {
         char name[48];

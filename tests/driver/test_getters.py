@@ -2,6 +2,7 @@
 
 import ctypes
 import inspect
+import os
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -211,3 +212,17 @@ def test_a_lost_card_is_lost(nvml: ModuleType, state: StateFile) -> None:
     assert nvml.nvmlDeviceGetPowerUsage(nvml.nvmlDeviceGetHandleByIndex(5)) == 250_005
     state.set(4, live(4))
     assert nvml.nvmlDeviceGetPowerUsage(card) == 250_004
+
+
+def test_a_thread_runs_on_the_cpus_near_a_card(nvml: ModuleType) -> None:
+    before = os.sched_getaffinity(0)
+    card = nvml.nvmlDeviceGetHandleByIndex(0)
+    (mask,) = nvml.nvmlDeviceGetCpuAffinity(card, 1)
+    near = {cpu for cpu in range(64) if mask >> cpu & 1} & before
+    try:
+        nvml.nvmlDeviceSetCpuAffinity(card)
+        assert os.sched_getaffinity(0) == near
+        nvml.nvmlDeviceClearCpuAffinity(card)
+        assert os.sched_getaffinity(0) >= before
+    finally:
+        os.sched_setaffinity(0, before)
