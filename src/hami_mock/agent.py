@@ -229,6 +229,7 @@ class Agent:
         await self.holders.refresh_if_old()
         return {
             **status(self.state, self.plugins, self.failures(), self.notices()),
+            "driver_version": self.configuration.settings.driver_version,
             "configuration": self.configuration.as_data(),
             "scenario": self.stage.status,
             "load": self.load.status(),

@@ -16,6 +16,8 @@ JUDGES: Mapping[str, Callable[[], Path]] = {
     "py3nvml": client_python,
     "gpustat": client_python,
     "nvitop": client_python,
+    "npustat": client_python,
+    "nputop": client_python,
     "nvidia-smi-535": partial(nvidia_smi, 535),
     "nvidia-smi-550": partial(nvidia_smi, 550),
     "nvtop": nvtop,

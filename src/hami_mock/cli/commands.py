@@ -9,6 +9,7 @@ COMMANDS = {
     "demo": "run the agent against an embedded kubelet; no cluster needed",
     "ctl": "inspect and change a running agent: status, fail, recover, set, events, …",
     "top": "watch the cards, the pods on them and the events, live in a terminal",
+    "smi": "show the cards as their makers' own tools do: a table, a list, or chosen fields",
     "driver": "make or remove a driver root, on which NVML's clients see the cards",
     "doctor": "explain why HAMi or the kubelet would refuse a node or a pod",
     "scenario": "check a scenario and show its timeline, without playing it",

@@ -152,7 +152,7 @@ def _values(action: argparse.Action) -> Iterator[str]:
         yield from dict.fromkeys(name for own in catalog.models().values() for name in own)
     elif metavar == "CALL":
         yield from Call
-    elif metavar in ("CARD", "RESOURCE", "TARGET"):
+    elif metavar in ("VENDOR", "CARD", "RESOURCE", "TARGET"):
         yield from (*(vendor.prefix for vendor in VENDORS), "all")
     elif metavar == "OPTION=VALUE":
         yield from (f"{option.name}=" for option in OPTIONS)

@@ -29,8 +29,16 @@ Write a flag with one dash or two, with = or a space, with _ or -. `--help` list
 leaves out those of the rarer vendors."""
 
 
-def options_parser(command: str, *, usage: str = "[FLAGS]", examples: Iterable[str] = ()) -> Parser:
-    parser = Parser(command, usage=usage, notes=NOTES, examples=examples)
+def options_parser(
+    command: str,
+    *,
+    usage: str = "[FLAGS]",
+    examples: Iterable[str] = (),
+    notes: str = "",
+    kind: type[Parser] = Parser,
+) -> Parser:
+    notes = "\n\n".join(filter(None, (notes, NOTES)))
+    parser = kind(command, usage=usage, notes=notes, examples=examples)
     groups: dict[str, argparse._ArgumentGroup] = {}
     for option in OPTIONS:
         if option.section not in groups:

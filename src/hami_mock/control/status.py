@@ -68,14 +68,23 @@ def _card(card: Card, state: NodeState) -> dict[str, Any]:
         "serial": card.serial,
         "minor": card.minor,
         "model": card.model.name,
+        "product": card.model.product,
         "memory": card.memory,
         "numa": card.numa,
         "health": health.health,
         "degraded": health.is_degraded,
         "reasons": list(health.reasons),
+        "cut": _cut(card, state),
         "xids": {str(xid): n for (of, xid), n in state.xids.items() if of == uuid},
         "load": asdict(state.load(card)),
     }
+
+
+def _cut(card: Card, state: NodeState) -> list[dict[str, str]] | None:
+    """Return what a card is cut into, in its order on it; None: it isn't in MIG mode."""
+    if state.cut_of(card) is None:
+        return None
+    return [{"uuid": each.uuid, "profile": each.profile} for each in state.instances(card)]
 
 
 def _reading(reading: Reading | None) -> dict[str, Any] | None:

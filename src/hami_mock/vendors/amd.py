@@ -10,6 +10,13 @@ from hami_mock.vendors.vendor import Vendor, core_offer, memory_offer, slot_offe
 
 if TYPE_CHECKING:
     from hami_mock.vendors.exporter import Exporter
+    from hami_mock.vendors.smi import Tool
+
+
+def _smi() -> "tuple[Tool, ...]":
+    from hami_mock.vendors import amd_smi
+
+    return (amd_smi.ROCM_SMI,)
 
 
 def _exporter() -> "Exporter":
@@ -54,4 +61,5 @@ AMD = Vendor(
     ),
     config=ConfigSection("amd"),
     exporter=_exporter,
+    smi=_smi,
 )

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from hami_mock.vendors.exporter import Exporter
     from hami_mock.vendors.handout import Container, Given
     from hami_mock.vendors.scheduling import CardFacts
+    from hami_mock.vendors.smi import Tool
 
 _SOFT_SLICING = "hami-vnpu-core"
 _POD_MODE = "huawei.com/vnpu-mode"
@@ -89,6 +90,12 @@ def _options(root: "Section", _node_name: str) -> "Mapping[str, tuple[object, st
     return {"mode": (HAMI_CORE, "vnpus.hamiVnpuCore")}
 
 
+def _smi() -> "tuple[Tool, ...]":
+    from hami_mock.vendors import ascend_smi
+
+    return ascend_smi.NPU_SMI, ascend_smi.NPU_SMI_21
+
+
 def _exporter() -> "Exporter":
     from hami_mock.vendors import ascend_exporter
 
@@ -146,4 +153,5 @@ ASCEND = Vendor(
         "vnpus", factor="memoryFactor", chips=_chips, slots=_slots, options=_options
     ),
     exporter=_exporter,
+    smi=_smi,
 )

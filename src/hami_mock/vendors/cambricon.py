@@ -11,6 +11,13 @@ from hami_mock.vendors.vendor import CountRule, Identity, Offer, Role, Vendor, s
 
 if TYPE_CHECKING:
     from hami_mock.vendors.exporter import Exporter
+    from hami_mock.vendors.smi import Tool
+
+
+def _smi() -> "tuple[Tool, ...]":
+    from hami_mock.vendors import cambricon_smi
+
+    return (cambricon_smi.CNMON,)
 
 
 def _exporter() -> "Exporter":
@@ -55,4 +62,5 @@ CAMBRICON = Vendor(
     labels=Labelling({"mlu": "on"}, pci="cabc"),
     config=ConfigSection("cambricon"),
     exporter=_exporter,
+    smi=_smi,
 )

@@ -9,6 +9,13 @@ from hami_mock.vendors.vendor import Vendor, core_offer, memory_offer, slot_offe
 
 if TYPE_CHECKING:
     from hami_mock.vendors.exporter import Exporter
+    from hami_mock.vendors.smi import Tool
+
+
+def _smi() -> "tuple[Tool, ...]":
+    from hami_mock.vendors import hygon_smi
+
+    return (hygon_smi.HY_SMI,)
 
 
 def _exporter() -> "Exporter":
@@ -43,4 +50,5 @@ HYGON = Vendor(
     ),
     config=ConfigSection("hygon", factor="memoryFactor"),
     exporter=_exporter,
+    smi=_smi,
 )

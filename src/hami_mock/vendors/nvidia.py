@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hami_mock.vendors.handout import Container, Given
     from hami_mock.vendors.instance_profile import Cutting
     from hami_mock.vendors.scheduling import CardFacts, MadeInstance
+    from hami_mock.vendors.smi import Tool
 
 _SCORES = "hami.io/node-nvidia-score"
 
@@ -75,6 +76,12 @@ def _cutting() -> "Cutting":
     from hami_mock.vendors import nvidia_mig_profiles
 
     return nvidia_mig_profiles.CUTTING
+
+
+def _smi() -> "tuple[Tool, ...]":
+    from hami_mock.vendors import nvidia_smi
+
+    return (nvidia_smi.NVIDIA_SMI,)
 
 
 def _exporter() -> "Exporter":
@@ -150,5 +157,6 @@ NVIDIA = Vendor(
     config=ConfigSection("nvidia", factor="memoryFactor", more=("nodeconfig",), options=_options),
     cutting=_cutting,
     exporter=_exporter,
+    smi=_smi,
     driver=_driver,
 )

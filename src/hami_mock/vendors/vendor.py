@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hami_mock.vendors.exporter import Exporter
     from hami_mock.vendors.hami_vendor import HamiVendor
     from hami_mock.vendors.instance_profile import Cutting
+    from hami_mock.vendors.smi import Tool
 
 
 class Role(StrEnum):
@@ -128,6 +129,7 @@ class Vendor:
     - counted: the resource that can be derived from what its own plugin registers
     - cutting: loads how its cards are cut into instances, if some can be
     - exporter: loads what its exporter serves; None if nobody reads one
+    - smi: loads what its tools print, the usual one first; None: nobody parses what they print
     - driver: loads what its driver shows where a node has one (--driver); None: it has none
     - labels: what tools look for on a node with its cards
     """
@@ -152,6 +154,7 @@ class Vendor:
     counted: CountRule | None = None
     cutting: "Callable[[], Cutting] | None" = None
     exporter: "Callable[[], Exporter] | None" = None
+    smi: "Callable[[], tuple[Tool, ...]] | None" = None
     driver: "Callable[[], Driver] | None" = None
     labels: Labelling = UNLABELLED
 

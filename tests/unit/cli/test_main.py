@@ -65,7 +65,7 @@ def test_every_command_explains_itself(command: str, capsys: Captured) -> None:
     assert f"usage: hami-mock {command} " in out
     flags = {f"--{option.name}" for option in OPTIONS}
     shown = {flag for flag in flags if re.search(rf"^ +{flag} ", out, re.MULTILINE)}
-    everything = command in ("run", "plan", "demo", "scenario", "driver")
+    everything = command in ("run", "plan", "demo", "scenario", "driver", "smi")
     # The one flag that these have, too.
     socket = {"--control-socket"}
     own = {"ctl": socket, "top": socket, "doctor": {"--device-config-file"}}.get(command, set())

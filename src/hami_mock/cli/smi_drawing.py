@@ -1,0 +1,110 @@
+"""The views of a maker's tool, with cards filled in; and a plain table for makers without one."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from string import Formatter
+from typing import Any
+
+from hami_mock.cli.smi_cards import ShownCard
+from hami_mock.kit.terminal import table
+from hami_mock.vendors.smi import Tool, Values, View
+
+_SPEC = re.compile(r"(?P<side>[<>^]?)(?P<columns>\d*)")
+
+
+def drawn(tool: Tool, view: View, cards: Sequence[ShownCard]) -> Iterator[str]:
+    """Yield the lines of a view of one maker's cards, of which there is at least one."""
+    every = [(card, _values(tool, card, len(cards))) for card in cards]
+    _, first = every[0]
+    yield from _filled(view.head, tool, first)
+    for card, values in every:
+        yield from _filled(view.card, tool, values)
+        for instance in card.instances:
+            yield from _filled(view.instance, tool, {**values, **instance})
+    if (programs := view.processes) is not None:
+        yield from _filled(programs.head, tool, first)
+        rows = 0
+        for card, values in every:
+            own = [{**values, **process} for process in card.processes]
+            for process in own:
+                yield from _filled((programs.row,), replace(tool, lost=""), process)
+            if programs.by_card:
+                yield from _filled((() if own else (programs.none,)), tool, values)
+                yield from programs.end
+            rows += len(own)
+        if not programs.by_card:
+            yield from () if rows else (programs.none,)
+            yield from programs.end
+    yield from _filled(view.foot, tool, first)
+
+
+def plain(cards: Sequence[ShownCard]) -> list[str]:
+    """Return the table of cards whose maker has no tool that others parse."""
+    header = ("CARD", "NAME", "BUS ID", "HEALTH", "BUSY", "MEMORY", "POWER", "TEMP", "PODS")
+    formats = (
+        "{card}", "{name}", "{bus}", "{health}", "{busy:.0f}%",
+        "{memory_used}/{memory_total} MiB", "{power:.0f}/{power_limit:.0f} W", "{temperature:.0f}C",
+    )  # fmt: skip
+    filler = _Filler("-")
+    rows = [
+        (*(filler.vformat(each, (), card.values) for each in formats), len(card.processes))
+        for card in cards
+    ]
+    return table(header, rows, "    rrrrr")
+
+
+def listed(card: ShownCard) -> str:
+    return "{card}: {name} (UUID: {uuid})".format_map(card.values)
+
+
+def _values(tool: Tool, card: ShownCard, count: int) -> Values:
+    values = {
+        **card.values,
+        "count": count,
+        "version": tool.version,
+        "health_word": tool.health.get(card.values["health"], card.values["health"]),
+    }
+    return {**values, **tool.more(values)}
+
+
+def _filled(lines: Sequence[str], tool: Tool, values: Values) -> Iterator[str]:
+    is_lost = values["health"] == "lost" and tool.lost
+    filler = _Filler(tool.lost if is_lost else tool.unknown)
+    cells = _Cells(filler, tool.cells, values)
+    for line in lines:
+        yield filler.vformat(line, (), cells)
+
+
+class _Cells(dict[str, Any]):
+    """The values, and the texts that a tool makes of several."""
+
+    def __init__(self, filler: "_Filler", cells: Mapping[str, str], values: Values) -> None:
+        super().__init__(values)
+        self._filler, self._cells = filler, cells
+
+    def __missing__(self, name: str) -> str | None:
+        form = self._cells[name]
+        # Half of a text says nothing.
+        if any(self[name] is None for _, name, _, _ in Formatter().parse(form) if name):
+            return None
+        return self._filler.vformat(form, (), self)
+
+
+class _Filler(Formatter):
+    """Fills values in; one that isn't there is a word, and a text is no wider than its place."""
+
+    def __init__(self, unknown: str) -> None:
+        self._unknown = unknown
+
+    def get_value(self, key: int | str, _args: Sequence[Any], values: Mapping[str, Any]) -> Any:
+        return values[str(key)]
+
+    def format_field(self, value: Any, spec: str) -> str:
+        place = _SPEC.match(spec)
+        assert place is not None
+        if value is None:
+            value, spec = self._unknown, f"{place['side']}{place['columns']}"
+        columns = int(place["columns"] or 0)
+        text = format(value, spec)
+        return text[:columns] if columns and isinstance(value, str) else text
