@@ -85,7 +85,8 @@ def test_a_busy_or_broken_card_keeps_to_its_columns(name: str, health: str) -> N
     assert is_aligned(lines)
     assert any("104" in line or "105" in line for line in lines) == (health != "lost")
     assert any((tool.lost or tool.unknown) in line for line in lines) or health != "lost"
-    amounts = any(re.search(r"98304.*/ +98304", line) for line in lines)
+    # A lost card has not even half of an amount.
+    amounts = any("98304" in line for line in lines)
     assert amounts == (health != "lost" and name not in ("hy-smi", "rocm-smi"))
 
 
