@@ -58,7 +58,7 @@ e2e: $(READY) ## prove it on a real Kubernetes 1.35, made and removed here (need
 
 E2E_TESTS := tests/e2e
 # Once is enough for what doesn't depend on the release.
-ONCE := chart labels preparing requirements teardown under_pressure
+ONCE := chart driver labels preparing requirements teardown under_pressure
 
 e2e-all: $(READY) ## the same on Kubernetes 1.35 and 1.36, side by side
 	@mkdir -p build; $(MAKE) e2e-on-1.36 E2E_FLAGS="$(ONCE:%=--ignore=tests/e2e/test_%.py)" \

@@ -20,25 +20,26 @@ _TIMEOUT_S = 600.0
 _NEW = re.compile(r"^Inst (\S+) \(", re.MULTILINE)
 
 
-def unpacked(package: str, variable: str, *, with_dependencies: bool = False) -> Path:
+def unpacked(package: str, variable: str | None = None, *, with_dependencies: bool = False) -> Path:
     """The folder with the package's files, and with those of the packages that this machine lacks.
 
-    Raises RequirementsMissing when it can't be had; `variable` is where a user may name their own.
+    Raises RequirementsMissing when it can't be had; `variable` is where a user may name their own,
+    if they may.
     """
     target = cache_folder() / package
     if target.exists():
         return target
-    instead = f"or set {variable} to the program"
+    instead = [f"or set {variable} to the program"] if variable else []
     missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
     if missing:
-        raise RequirementsMissing([f"{missing[0]} is missing, which gets {package}", instead])
+        raise RequirementsMissing([f"{missing[0]} is missing, which gets {package}", *instead])
     with exclusive(package):
         if not target.exists():  # else another run unpacked it while this one waited for the lock
             try:
                 with appearing_whole(target) as scratch:
                     _unpack(package, scratch, with_dependencies)
             except CommandFailed as error:
-                raise RequirementsMissing([f"{package} can't be had: {error}", instead]) from error
+                raise RequirementsMissing([f"{package} can't be had: {error}", *instead]) from error
     return target
 
 
