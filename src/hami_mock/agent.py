@@ -105,7 +105,7 @@ class Agent:
             self._driver = view.DriverView(self.state, root, version, compiled.read)
         given_with = self._driver.given_with if self._driver else None
         self._plugins = Plugins(self.state, self.directory, self._allocator, given_with)
-        self.plugins = self._plugins.all
+        self.plugins = self._plugins.all if settings.device_plugins else []
 
     def _parts(self) -> Iterator[tuple[str, Part]]:
         """Yield sources and views with their names in the order of their start.

@@ -121,6 +121,8 @@ def nvidia_plugin() -> dict[str, Any]:
         "name": "discovery",
         "image": NVIDIA_PLUGIN,
         "command": ["gpu-feature-discovery"],
+        # Unlike the plugin it doesn't look for the library in the driver root.
+        "env": [{"name": "LD_LIBRARY_PATH", "value": f"{root}/lib64"}],
         "args": [
             f"--driver-root-ctr-path={root}",
             "--use-node-feature-api=false",

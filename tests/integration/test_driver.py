@@ -1,5 +1,6 @@
 """An agent with --driver on, as a client of NVML and the kubelet see it."""
 
+import json
 import re
 import subprocess
 import sys
@@ -265,3 +266,12 @@ def test_sigterm_leaves_the_root_as_it_is(socket_folder: Path, root: Path) -> No
             assert len(client.cards) == 2
     assert main(["driver", "remove", f"--driver-root={root}"]) == 0
     assert not root.exists()
+
+
+def test_an_agent_for_a_real_plugin_is_ready_without_plugins_of_its_own(
+    socket_folder: Path, root: Path
+) -> None:
+    with _agent(socket_folder, root, device_plugins="off", http_listen="127.0.0.1:0") as agent:
+        (http,) = [view for view in agent.agent.views if view.name == "http"]
+        status, body = get(f"http://{http.status()['address']}/readyz")
+        assert (status, json.loads(body)["resources"]) == (200, {})
