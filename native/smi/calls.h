@@ -35,7 +35,7 @@ number_call nvmlDeviceGetIndex, nvmlDeviceGetMinorNumber, nvmlDeviceGetBrand,
     nvmlDeviceGetPowerManagementMode, nvmlDeviceGetPowerUsage, nvmlDeviceGetPowerManagementLimit,
     nvmlDeviceGetEnforcedPowerLimit, nvmlDeviceGetPowerManagementDefaultLimit,
     nvmlDeviceGetMaxMigDeviceCount, nvmlDeviceGetGpuInstanceId, nvmlDeviceGetComputeInstanceId,
-    nvmlDeviceGetNumaNodeId, nvmlDeviceGetVirtualizationMode;
+    nvmlDeviceGetVirtualizationMode;
 wide_call nvmlDeviceGetCurrentClocksEventReasons, nvmlDeviceGetSupportedClocksEventReasons;
 pair_call nvmlDeviceGetMigMode, nvmlDeviceGetEccMode, nvmlDeviceGetGspFirmwareMode,
     nvmlDeviceGetCudaComputeCapability, nvmlDeviceGetEncoderUtilization,
@@ -87,6 +87,7 @@ nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t, nvmlDevice_t, uin
 nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t, uint, nvmlPciInfo_v3_t *);
 which_call nvmlDeviceGetNvLinkRemoteDeviceType;
 nvmlReturn_t nvmlDeviceGetCpuAffinity(nvmlDevice_t, uint, unsigned long *);
+nvmlReturn_t nvmlDeviceGetMemoryAffinity(nvmlDevice_t, uint, unsigned long *, uint);
 
 /* MIG. */
 nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t, uint, nvmlDevice_t *);

@@ -111,8 +111,7 @@ int processes_query(const struct cards *cards, const char *names, const char *fo
     if (code || (code = read_columns(names, chosen, &count)))
         return code;
     for (uint i = 0; format.header && i < count; i++)
-        print("%s%s%s", columns[chosen[i]].name,
-              format.units && columns[chosen[i]].column == USED ? " [MiB]" : "",
+        print("%s%s%s", columns[chosen[i]].name, columns[chosen[i]].column == USED ? " [MiB]" : "",
               i + 1 < count ? ", " : "\n");
     for (uint i = 0; i < cards->count; i++) {
         static struct running running[MOST_RUNNING];

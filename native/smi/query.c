@@ -72,7 +72,7 @@ int query_show(const struct cards *cards, const char *names, const char *format_
     if (code || (code = format_read(format_text, &format)))
         return code;
     for (uint i = 0; is_first && format.header && i < count; i++) {
-        bool unit = format.units && asked[i]->unit;
+        bool unit = asked[i]->unit; /* it stays there with nounits too */
         print("%s%s%s%s%s", asked[i]->name, unit ? " [" : "", unit ? asked[i]->unit : "",
               unit ? "]" : "", i + 1 < count ? ", " : "\n");
     }

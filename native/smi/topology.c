@@ -31,26 +31,38 @@ static void print_nearness(nvmlDevice_t one, nvmlDevice_t other)
         print("N/A");
 }
 
-/* Prints the CPUs near a card, as 0-7,16-23. */
-static void print_cpus(nvmlDevice_t device)
+/* Prints the numbers of bits that are set, as 0-7,16-23. */
+static void print_bits(const unsigned long *words, uint count)
 {
-    enum { WORDS = 16, BITS = 64 };
-    unsigned long cpus[WORDS];
+    enum { BITS = 64 };
     bool any = false;
-    if (nvmlDeviceGetCpuAffinity(device, WORDS, cpus) != NVML_SUCCESS)
-        cpus[0] = 0;
-    for (uint cpu = 0; cpu < WORDS * BITS; cpu++) {
-        if (!(cpus[cpu / BITS] >> cpu % BITS & 1))
+    for (uint bit = 0; bit < count * BITS; bit++) {
+        if (!(words[bit / BITS] >> bit % BITS & 1))
             continue;
-        uint last = cpu;
-        while (last + 1 < WORDS * BITS && cpus[(last + 1) / BITS] >> (last + 1) % BITS & 1)
+        uint last = bit;
+        while (last + 1 < count * BITS && words[(last + 1) / BITS] >> (last + 1) % BITS & 1)
             last++;
-        print(last > cpu ? "%s%u-%u" : "%s%u", any ? "," : "", cpu, last);
+        print("%s%u", any ? "," : "", bit);
+        if (last > bit)
+            print("-%u", last);
         any = true;
-        cpu = last;
+        bit = last;
     }
     if (!any)
         print("N/A");
+}
+
+/* Prints the CPUs and the NUMA node near a card. No card here is a NUMA node itself. */
+static void print_affinities(nvmlDevice_t device)
+{
+    enum { WORDS = 16, OF_NODE = 0 };
+    unsigned long cpus[WORDS] = {0}, nodes[WORDS] = {0};
+    nvmlDeviceGetCpuAffinity(device, WORDS, cpus);
+    nvmlDeviceGetMemoryAffinity(device, WORDS, nodes, OF_NODE);
+    print_bits(cpus, WORDS);
+    print("\t");
+    print_bits(nodes, WORDS);
+    print("\t\tN/A\n");
 }
 
 int topology_show(const struct cards *cards)
@@ -61,7 +73,6 @@ int topology_show(const struct cards *cards)
         print("GPU%u\t", cards->card[i].index);
     print("CPU Affinity\tNUMA Affinity\tGPU NUMA ID\033[0m\n");
     for (uint i = 0; i < cards->count; i++) {
-        uint node;
         nvmlDevice_t device = cards->card[i].device;
         print("GPU%u\t", cards->card[i].index);
         for (uint k = 0; k < cards->count; k++) {
@@ -71,11 +82,7 @@ int topology_show(const struct cards *cards)
                 print_nearness(device, cards->card[k].device);
             print("\t");
         }
-        print_cpus(device);
-        if (nvmlDeviceGetNumaNodeId(device, &node) == NVML_SUCCESS)
-            print("\t%u\t\tN/A\n", node);
-        else
-            print("\tN/A\t\tN/A\n");
+        print_affinities(device);
     }
     print("\nLegend:\n\n"
           "  X    = the card itself\n"

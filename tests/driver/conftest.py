@@ -11,6 +11,8 @@ import pytest
 
 import hatch_build
 from hami_mock.views.driver.layout import STATE_VARIABLE
+from tests.driver.agent import Agent
+from tests.driver.smi import Smi
 from tests.driver.state_file import StateFile
 
 
@@ -31,6 +33,12 @@ def library_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("library") / "lib64" / hatch_build.LIBRARY
     hatch_build.build(command, path)
     return path
+
+
+@pytest.fixture(scope="session")
+def smi(library_path: Path) -> Smi:
+    """Our nvidia-smi, which the same build made."""
+    return Smi(library_path.with_name(hatch_build.PROGRAM))
 
 
 @pytest.fixture(scope="session")
@@ -71,3 +79,10 @@ def nvml(client: ModuleType, state: StateFile) -> ModuleType:
     """The same, initialized on the node with eight cards."""
     client.nvmlInit()
     return client
+
+
+@pytest.fixture
+def agent(state: StateFile) -> Iterator[Agent]:
+    made = Agent(state)
+    yield made
+    made.stop()

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,8 @@ def test_a_wheel_with_a_compiler_is_for_this_machine(tmp_path: Path) -> None:
     assert made.name.endswith(f"-py3-none-manylinux2014_{machine}.musllinux_1_1_{machine}.whl")
     with zipfile.ZipFile(made) as packed:
         assert f"hami_mock/_native/{machine}/libnvidia-ml.so.1" in packed.namelist()
+        program = packed.getinfo(f"hami_mock/_native/{machine}/nvidia-smi")
+        assert program.external_attr >> 16 & 0o111, "nobody could run it"
 
 
 def test_a_wheel_without_one_is_pure(tmp_path: Path) -> None:
@@ -67,16 +70,23 @@ def test_a_wheel_without_one_is_pure(tmp_path: Path) -> None:
         assert not [name for name in packed.namelist() if "_native" in name]
 
 
-def test_the_package_says_where_its_library_is(library_path: Path, tmp_path: Path) -> None:
-    made = tmp_path / "riscv64" / library_path.name
+@pytest.mark.parametrize(
+    ("find", "name"), [(library.find, "libnvidia-ml.so.1"), (library.find_program, "nvidia-smi")]
+)
+def test_the_package_says_where_its_files_are(
+    library_path: Path, tmp_path: Path, find: Callable[..., Path], name: str
+) -> None:
+    made = tmp_path / "riscv64" / name
     made.parent.mkdir()
-    shutil.copy(library_path, made)
-    assert library.find("riscv64", tmp_path) == made
+    shutil.copy(library_path.with_name(name), made)
+    assert find("riscv64", tmp_path) == made
 
 
 def test_the_package_says_what_it_lacks(tmp_path: Path) -> None:
     with pytest.raises(StartError, match="without a C compiler for riscv64; install gcc or clang"):
         library.find("riscv64", tmp_path)
+    with pytest.raises(StartError, match="nvidia-smi isn't there: this hami-mock was built"):
+        library.find_program("riscv64", tmp_path)
 
 
 @pytest.mark.parametrize("compiler", ["cc", "musl-gcc"])
