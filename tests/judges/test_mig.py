@@ -11,7 +11,7 @@ import pytest
 
 from tests.driver.state_file import StateFile, cut, live, mig_uuid
 from tests.integration.grpcio_kubelet import GrpcioKubelet
-from tests.judges.conftest import Have
+from tests.judges.conftest import Have, MakeRoot
 from tests.judges.driver_root import DriverRoot
 from tests.judges.namespace import need_namespaces
 from tests.judges.real_plugin import plugin
@@ -49,18 +49,9 @@ def single(invented: Invented) -> DriverRoot:
 
 
 @pytest.fixture
-def capabilities(tmp_path: Path) -> Path:
+def capabilities(root_of: MakeRoot) -> Path:
     """What /proc/driver has on a node with MIG: which node gives access to which instance."""
-    folder = tmp_path / "proc-driver"
-    (folder / "nvidia-caps").mkdir(parents=True)
-    lines = ["config 1", "monitor 2"]
-    for card in range(CARDS):
-        for instance in range(15):
-            first = 3 + 135 * card + 9 * instance
-            lines.append(f"gpu{card}/gi{instance}/access {first}")
-            lines += [f"gpu{card}/gi{instance}/ci{n}/access {first + 1 + n}" for n in range(8)]
-    (folder / "nvidia-caps/mig-minors").write_text("\n".join(lines) + "\n")
-    return folder
+    return root_of("A100-SXM4-40GB", CARDS).folder / "proc/driver"
 
 
 @pytest.fixture
@@ -113,6 +104,22 @@ def test_plugin_with_strategy_mixed(
         "nvidia.com/mig-1g.5gb": {mig_uuid(index, 7) for index in range(CARDS)},
         "nvidia.com/mig-3g.20gb": {mig_uuid(index, 2) for index in range(CARDS)},
     }
+
+
+def test_plugin_and_discovery_see_how_users_cut_cards(
+    have: Have, kubelet: GrpcioKubelet, root_of: MakeRoot, tmp_path: Path
+) -> None:
+    root = root_of("A100-SXM4-40GB", CARDS, "--nvidia-mig=3g.20gb,1g.5gb,1g.5gb")
+    program = have("nvidia-device-plugin", need_namespaces)
+    places = {"/proc/driver": root.folder / "proc/driver"}
+    names = {"nvidia.com/mig-1g.5gb", "nvidia.com/mig-3g.20gb"}
+    with plugin(program, root, kubelet, "--mig-strategy=mixed", places=places):
+        kubelet.wait_for_lists(names)
+        counts = {name: len(kubelet.devices(name)) for name in names}
+    assert counts == {"nvidia.com/mig-1g.5gb": 2 * CARDS, "nvidia.com/mig-3g.20gb": CARDS}
+    found = discovered(have("gpu-feature-discovery"), root, tmp_path, "--mig-strategy=mixed")
+    assert found["nvidia.com/mig-1g.5gb.count"] == str(2 * CARDS)
+    assert found["nvidia.com/mig-3g.20gb.multiprocessors"] == "42"
 
 
 def test_discovery_with_strategy_single(have: Have, single: DriverRoot, tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from hami_mock.vendors.nvidia_nvml import CLOCK_REASONS, RECOVERY, RESET
 _MAJOR, _CONTROL, _MODESET = 195, 255, 254
 _UVM_MAJOR = 511
 """The kernel gives it out; this is the first of those that it takes."""
+_GPU_INSTANCES, _COMPUTE_INSTANCES = 15, 8
+"""How many IDs the driver has for them on each card, whether it can be cut or not."""
 _LIBRARY = "libnvidia-ml.so.{version}"
 _PLACEHOLDERS = (
     "libcuda.so", "libcudadebugger.so", "libnvidia-cfg.so", "libnvidia-encode.so", "libnvcuvid.so",
@@ -36,10 +38,22 @@ def _files(machine: Machine) -> dict[str, str]:
         "proc/driver/nvidia/params": _lines(_PARAMETERS),
         "sys/module/nvidia/version": f"{version}\n",
         "sys/module/nvidia/initstate": "live\n",
+        "proc/driver/nvidia-caps/mig-minors": _capabilities(machine.cards),
     } | {
         f"proc/driver/nvidia/gpus/{_address(card)}/information": _information(card, version)
         for card in machine.cards
     }
+
+
+def _capabilities(cards: Sequence[DriverCard]) -> str:
+    """Return which node of nvidia-caps gives access to which instance, of all that can be."""
+    names = ["config", "monitor"]
+    for card in cards:
+        for instance in range(_GPU_INSTANCES):
+            place = f"gpu{card.minor}/gi{instance}"
+            parts = (f"{place}/ci{compute}/access" for compute in range(_COMPUTE_INSTANCES))
+            names += [f"{place}/access", *parts]
+    return "".join(f"{name} {minor}\n" for minor, name in enumerate(names, start=1))
 
 
 def _address(card: DriverCard) -> str:
