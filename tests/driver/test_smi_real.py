@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.driver.smi import Smi
+from tests.driver.smi import Smi, details
 from tests.driver.state_file import StateFile, cut, live
 
-# What the real program takes from where nobody but NVIDIA knows the way.
+# Not compared. The timestamp moves, and the real one writes "state  N/A" of no fabric. The others
+# it doesn't get on our library (N/A, or Invalid Argument) where ours does; why isn't known.
 UNLIKE = ("timestamp", "addressing_mode", "gom.", "enforced.", "temperature.gpu.tlimit", "fabric.")
 
 
@@ -118,3 +119,27 @@ def test_every_field_of_theirs(smi: Smi, real: Smi, state: StateFile) -> None:
 def test_processes(smi: Smi, real: Smi, state: StateFile) -> None:
     asked = "--query-compute-apps=pid,name,used_memory,gpu_uuid,gpu_name,gpu_bus_id,gpu_serial"
     assert smi.ask(asked, "--format=csv") == real.ask(asked, "--format=csv")
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "MEMORY",
+        "UTILIZATION",
+        "ECC",
+        "CLOCK",
+        "COMPUTE",
+        "SUPPORTED_CLOCKS",
+        "PAGE_RETIREMENT",
+        "ENCODER_STATS",
+        "ROW_REMAPPER",
+        "FBC_STATS",
+        "ACCOUNTING",
+    ],
+)
+def test_parts_of_550(smi: Smi, real: Smi, state: StateFile, part: str) -> None:
+    if "535" in str(real.path):
+        pytest.skip("535 has other rows")
+    ours, theirs = (details(each.ask("-q", "-d", part)) for each in (smi, real))
+    assert len(ours) == 8
+    assert ours == theirs
