@@ -5,9 +5,12 @@ import os
 import socket
 import stat
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _TAKEN = "another agent listens on it"
+_LONGEST = 100
 _CREDENTIALS = struct.Struct("iII")
 
 
@@ -25,7 +28,8 @@ def listen_at(path: Path) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         listener.setblocking(False)
-        listener.bind(str(path))
+        with _short(path) as name:
+            listener.bind(name)
         # Before anybody can connect: until it listens, they are refused.
         path.chmod(0o600)
         listener.listen()
@@ -33,6 +37,19 @@ def listen_at(path: Path) -> socket.socket:
         listener.close()
         raise
     return listener
+
+
+@contextmanager
+def _short(path: Path) -> Iterator[str]:
+    """Name a socket by way of its folder's descriptor, if its path is too long for a socket's."""
+    if len(os.fsencode(path)) <= _LONGEST:
+        yield str(path)
+        return
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{folder}/{path.name}"
+    finally:
+        os.close(folder)
 
 
 def _remove_stale(path: Path) -> None:
@@ -43,10 +60,10 @@ def _remove_stale(path: Path) -> None:
         return
     if not stat.S_ISSOCK(mode):
         raise OSError(errno.EEXIST, "a file that is not a socket is in its place")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe, _short(path) as name:
         probe.setblocking(False)
         try:
-            probe.connect(str(path))
+            probe.connect(name)
         except ConnectionRefusedError:
             path.unlink()
         except BlockingIOError:

@@ -9,7 +9,7 @@ import json
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -21,6 +21,7 @@ from hami_mock.kit.own_files import read_regular, write_whole
 from hami_mock.vendors.driver import Driver, Machine
 from hami_mock.views.driver.root import (
     MANIFEST,
+    SETTERS,
     InContainers,
     Item,
     Kind,
@@ -148,10 +149,19 @@ class Root:
             done = [self._remove(path, manifest) for path in [*manifest.made]]
             if not self._dry and not manifest.made:
                 (self.path / MANIFEST).unlink()
+                self._remove_socket()
                 self._remove_folders(manifest)
             elif not self._dry:
                 manifest.write(self.path)
         return done
+
+    def _remove_socket(self) -> None:
+        """Remove what an agent that was killed has left: it can't be there any more."""
+        path = self.path / SETTERS
+        if path.is_socket():
+            path.unlink()
+        with suppress(OSError):  # somebody else's files are in there
+            path.parent.rmdir()
 
     def _claim(self) -> _Manifest:
         """Return the manifest of a root of ours, or of one that is about to be."""

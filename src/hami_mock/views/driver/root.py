@@ -5,6 +5,7 @@ nodes, state/ the state file, and cdi/ a specification for container runtimes.
 """
 
 import hashlib
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,8 +17,11 @@ from hami_mock.node.cards import Card
 from hami_mock.vendors import VENDORS
 from hami_mock.vendors.driver import Driver, Machine
 from hami_mock.views.driver.layout import MOST_CARDS, STATE_FILE, STATE_IN_PODS
+from hami_mock.views.driver.messages import SETTER_SOCKET
 
 STATE_FOLDER = "state"
+SETTERS = os.path.normpath(f"{STATE_FOLDER}/{SETTER_SOCKET}")
+"""The socket of the agent that has the root."""
 MANIFEST = "hami-mock-driver.json"
 CDI_FILE = "cdi/{name}.yaml"
 STAND_IN = "/dev/null"

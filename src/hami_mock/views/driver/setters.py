@@ -3,6 +3,7 @@
 import logging
 import socket
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,8 @@ class Setters:
                         tasks.start_soon(self._connected, connection)
             finally:
                 self._path.unlink(missing_ok=True)
+                with suppress(OSError):  # somebody else's files are in there
+                    self._path.parent.rmdir()
 
     async def _connected(self, connection: socket.socket) -> None:
         with connection:

@@ -1,7 +1,6 @@
 """Shows the cards to whoever asks the driver: a root on this machine, and a state file in it."""
 
 import logging
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -15,9 +14,9 @@ from hami_mock.node.cards import Card
 from hami_mock.node.state import NodeState
 from hami_mock.views.driver.cards import DriverCards
 from hami_mock.views.driver.making import Done, Root, What, make_steps
-from hami_mock.views.driver.messages import SETTER_SOCKET
 from hami_mock.views.driver.results import RESULTS
 from hami_mock.views.driver.root import (
+    SETTERS,
     STATE_FOLDER,
     InContainers,
     Programs,
@@ -31,7 +30,6 @@ from hami_mock.views.driver.state_file import StateFile
 
 _SECONDS = 1.0
 """How often cards are looked at that nothing happens to: their energy is a count."""
-_SETTERS = os.path.normpath(f"{STATE_FOLDER}/{SETTER_SOCKET}")
 
 _log = logging.getLogger(__name__)
 
@@ -65,7 +63,7 @@ class DriverView:
         try:
             await self._make_root()
             async with anyio.create_task_group() as tasks:
-                setters = Setters(self._folder / _SETTERS, self._set)
+                setters = Setters(self._folder / SETTERS, self._set)
                 await tasks.start(setters.run)
                 task_status.started()
                 while True:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import socket
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -259,3 +260,13 @@ def test_cdi_names_cards_by_index_and_uuid_and_all(rig: Rig) -> None:
 def test_summary_counts() -> None:
     done = [Done("a", What.MADE), Done("b", What.MADE), Done("c", What.LEFT, "why")]
     assert summary(done) == {"made": 2, "left alone": 1}
+
+
+def test_the_socket_of_a_killed_agent_goes_too(rig: Rig) -> None:
+    rig.make()
+    folder = rig.path / "run"
+    folder.mkdir()
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(folder / "setters.sock"))
+    rig.remove()
+    assert not rig.path.exists()
