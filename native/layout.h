@@ -334,9 +334,10 @@ struct process {
     uint8_t jpeg; /* percent */
     uint8_t ofa; /* percent */
     char name[64];
-    uint8_t gap_99[5];
+    char owner[48]; /* what HAMi's library knows its container by; empty: it isn't there */
+    uint8_t gap_147[5];
 };
-_Static_assert(sizeof(struct process) == 104, "process");
+_Static_assert(sizeof(struct process) == 152, "process");
 _Static_assert(offsetof(struct process, memory) == 0, "process.memory");
 _Static_assert(offsetof(struct process, started) == 8, "process.started");
 _Static_assert(offsetof(struct process, pid) == 16, "process.pid");
@@ -350,7 +351,8 @@ _Static_assert(offsetof(struct process, decoder) == 32, "process.decoder");
 _Static_assert(offsetof(struct process, jpeg) == 33, "process.jpeg");
 _Static_assert(offsetof(struct process, ofa) == 34, "process.ofa");
 _Static_assert(offsetof(struct process, name) == 35, "process.name");
-_Static_assert(offsetof(struct process, gap_99) == 99, "process.gap_99");
+_Static_assert(offsetof(struct process, owner) == 99, "process.owner");
+_Static_assert(offsetof(struct process, gap_147) == 147, "process.gap_147");
 
 /* A GPU instance of MIG. Its profile says what it has. */
 struct gpu_instance {
@@ -477,7 +479,7 @@ struct live {
     struct gpu_instance gpu_instances[8];
     struct compute_instance compute_instances[8];
 };
-_Static_assert(sizeof(struct live) == 9112, "live");
+_Static_assert(sizeof(struct live) == 12184, "live");
 _Static_assert(offsetof(struct live, sequence) == 0, "live.sequence");
 _Static_assert(offsetof(struct live, timestamp) == 8, "live.timestamp");
 _Static_assert(offsetof(struct live, lost) == 16, "live.lost");
@@ -552,15 +554,15 @@ _Static_assert(offsetof(struct live, mig_mode) == 1164, "live.mig_mode");
 _Static_assert(offsetof(struct live, mig_mode_pending) == 1168, "live.mig_mode_pending");
 _Static_assert(offsetof(struct live, process_count) == 1172, "live.process_count");
 _Static_assert(offsetof(struct live, processes) == 1176, "live.processes");
-_Static_assert(offsetof(struct live, gpu_instances) == 7832, "live.gpu_instances");
-_Static_assert(offsetof(struct live, compute_instances) == 8216, "live.compute_instances");
+_Static_assert(offsetof(struct live, gpu_instances) == 10904, "live.gpu_instances");
+_Static_assert(offsetof(struct live, compute_instances) == 11288, "live.compute_instances");
 
 /* A card. */
 struct card {
     struct identity identity;
     struct live live;
 };
-_Static_assert(sizeof(struct card) == 12976, "card");
+_Static_assert(sizeof(struct card) == 16048, "card");
 _Static_assert(offsetof(struct card, identity) == 0, "card.identity");
 _Static_assert(offsetof(struct card, live) == 3864, "card.live");
 

@@ -6,13 +6,23 @@ struct amounts {
     uint64_t total, reserved, free, used;
 };
 
-/* HAMi's library shows a container its limit as the card's memory. */
-static void bound(struct amounts *memory, uint64_t limit)
+/* HAMi's library shows a container its limit as the card's memory, and what it uses itself. */
+static nvmlReturn_t bound(uint card, struct amounts *memory, uint64_t limit)
 {
+    const char *owner = visible_owner();
+    if (*owner) {
+        struct process all[MOST_PROCESSES];
+        TRY(LIVE_FIELD(card, processes, all));
+        memory->used = 0;
+        for (uint i = 0; i < MOST_PROCESSES && all[i].pid; i++)
+            if (text_equal(all[i].owner, owner))
+                memory->used += all[i].memory;
+    }
     memory->total = limit;
     if (memory->used > limit)
         memory->used = limit;
     memory->free = limit - memory->used;
+    return NVML_SUCCESS;
 }
 
 static nvmlReturn_t amounts_of(nvmlDevice_t device, struct amounts *memory)
@@ -38,9 +48,7 @@ static nvmlReturn_t amounts_of(nvmlDevice_t device, struct amounts *memory)
                                    now.used};
     }
     uint64_t limit = visible_memory_limit(place.card);
-    if (limit)
-        bound(memory, limit);
-    return NVML_SUCCESS;
+    return limit ? bound(place.card, memory, limit) : NVML_SUCCESS;
 }
 
 API nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *to)

@@ -45,6 +45,8 @@ uint visible_index(uint card);
 bool visible_mig(const char *uuid);
 /* Bytes that HAMi allows on the card; 0: all. */
 uint64_t visible_memory_limit(uint card);
+/* What HAMi calls this container; empty: it isn't one of HAMi's. */
+const char *visible_owner(void);
 
 /* handles.c */
 nvmlReturn_t place_of(nvmlDevice_t device, struct place *place);

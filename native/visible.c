@@ -13,6 +13,7 @@ struct choice {
     uint mig_name_count;
     char mig_names[MOST_MIG_NAMES][80];
     uint64_t limits[MOST_CARDS];
+    char owner[sizeof((struct process *)0)->owner];
 };
 
 /* The next choice is made beside the one that others look at. */
@@ -23,6 +24,7 @@ static const struct choice *now(void) { return __atomic_load_n(&chosen, __ATOMIC
 
 uint visible_count(void) { return now()->count; }
 uint visible_card(uint index) { return now()->order[index]; }
+const char *visible_owner(void) { return now()->owner; }
 uint64_t visible_memory_limit(uint card) { return now()->limits[card]; }
 
 static uint index_in(const struct choice *choice, uint card)
@@ -171,6 +173,20 @@ static uint64_t bytes_of(const char *text)
     }
 }
 
+/* HAMi gives each container a file of its own, named after it: …/UID_0.cache. */
+static void name_owner(char *to, size_t size, const char *file)
+{
+    size_t begin = 0, length = 0;
+    for (size_t i = 0; file && file[i]; i++)
+        if (file[i] == '/')
+            begin = i + 1;
+    while (file && file[begin + length] && file[begin + length] != '.' && length + 1 < size) {
+        to[length] = file[begin + length];
+        length++;
+    }
+    to[length] = 0;
+}
+
 void visible_choose(void)
 {
     struct choice *choice = &choices[chosen == choices];
@@ -182,6 +198,7 @@ void visible_choose(void)
     else
         show_all(choice);
     hide_without_node(choice, by_nodes);
+    name_owner(choice->owner, sizeof choice->owner, environment("CUDA_DEVICE_MEMORY_SHARED_CACHE"));
     uint64_t common = bytes_of(environment("CUDA_DEVICE_MEMORY_LIMIT"));
     for (uint i = 0; i < choice->count; i++) {
         char name[48];

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from tests.driver.state_file import GIB, MIB, StateFile, card_uuid, cut, mig_uuid
+from tests.driver.state_file import GIB, MIB, StateFile, card_uuid, cut, live, mig_uuid
 
 COUNT = """
 import ctypes, sys
@@ -120,6 +120,22 @@ def test_no_more_is_used_than_the_limit(
     client.nvmlInit()
     memory = client.nvmlDeviceGetMemoryInfo(client.nvmlDeviceGetHandleByIndex(0))
     assert (memory.total, memory.used, memory.free) == (500 * MIB, 500 * MIB, 0)
+
+
+def test_a_container_of_hamis_sees_what_it_uses_itself(
+    client: ModuleType, state: StateFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owned = [("uid-1_0", 100), ("uid-1_1", 700), ("uid-1_0", 50), ("", 30)]
+    processes = [
+        {"pid": 1000 + n, "memory": memory * MIB, "owner": owner, "type": 1}
+        for n, (owner, memory) in enumerate(owned)
+    ]
+    state.set(0, live(0) | {"processes": processes, "process_count": len(processes)})
+    monkeypatch.setenv("CUDA_DEVICE_MEMORY_LIMIT_0", "500m")
+    monkeypatch.setenv("CUDA_DEVICE_MEMORY_SHARED_CACHE", "/usr/local/vgpu/uid-1_0.cache")
+    client.nvmlInit()
+    memory = client.nvmlDeviceGetMemoryInfo(client.nvmlDeviceGetHandleByIndex(0))
+    assert (memory.total, memory.used, memory.free) == (500 * MIB, 150 * MIB, 350 * MIB)
 
 
 @pytest.mark.parametrize(

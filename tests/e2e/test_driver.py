@@ -240,11 +240,19 @@ def test_a_pod_of_hamis_sees_its_card_and_its_limit(mock: Mock, tmp_path: Path) 
         placer.wait_for(NVIDIA, 2)
         mock.wait_until_ready()
         _, card = cards_for(mock, NVIDIA)
-        asked = pod("limited", client("main", mock.image, WAITING, gpu=1, gpumem=3000))
-        placer.assign(asked, NVIDIA, [(AssignedDevice(card, "NVIDIA", 3000, 0),)])
-        mock.wait_for_phase("limited", "Running")
+        for name, limit, used in (("limited", 3000, 50), ("neighbour", 2000, 100)):
+            asked = pod(name, client("main", mock.image, WAITING, gpu=1, gpumem=limit))
+            asked["metadata"]["annotations"] = {"hami-mock.io/load": f"10:memory={used}"}
+            placer.assign(asked, NVIDIA, [(AssignedDevice(card, "NVIDIA", limit, 0),)])
+            mock.wait_for_phase(name, "Running")
         with nvml_in(mock.cluster, "limited") as nvml:
-            assert [(seen.uuid, seen.total) for seen in nvml.look()] == [(card, 3000)]
+            # Its own memory, and nothing of the other pod's on the same card.
+            mock.cluster.wait(
+                "what the container uses itself",
+                lambda: [(seen.uuid, seen.total, seen.used) for seen in nvml.look()],
+                lambda seen: seen == [(card, 3000, 1500)],
+                timeout=TIMEOUT_S,
+            )
         mock.delete_pods()
 
 

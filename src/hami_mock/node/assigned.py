@@ -20,7 +20,7 @@ from hami_mock.node.holdings import Part, Parts
 from hami_mock.node.instances import Instance
 from hami_mock.node.pods import Pod
 from hami_mock.vendors.hami_vendor import HamiVendor
-from hami_mock.vendors.handout import has_claims
+from hami_mock.vendors.handout import has_claims, unique_name
 from hami_mock.vendors.scheduling import MadeInstance
 
 if TYPE_CHECKING:
@@ -95,9 +95,10 @@ class Assigned:
             parts = _parts(devices, side, state)
             if parts is None:
                 return None
-            for uuid, part in parts.items() if made else ():
-                own = _instances(made.get((position, uuid), ()), side, uuid)
-                parts[uuid] = part._replace(instances=own)
+            owner = unique_name(pod.uid, position)
+            for uuid, part in parts.items():
+                own = _instances(made.get((position, uuid), ()), side, uuid) if made else ()
+                parts[uuid] = part._replace(instances=own, owner=owner)
             found[pod.namespace, pod.name, name] = parts
         return told, found
 

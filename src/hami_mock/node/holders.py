@@ -26,6 +26,7 @@ class Holding:
     - memory, cores: MiB, and percent of its compute; all of the card if it asked for no part
     - slots: how many of the card's; 0 if it has only units
     - instances: what was cut out of the card for it
+    - owner: what HAMi's library in the container knows it by
     """
 
     container: Container | None
@@ -34,6 +35,7 @@ class Holding:
     cores: int = 100
     slots: int = 0
     instances: "tuple[Instance, ...]" = ()
+    owner: str = ""
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ class Part(NamedTuple):
     memory: int
     cores: int
     instances: "tuple[Instance, ...]" = ()
+    owner: str = ""
 
 
 Parts = Mapping[str, Part]
@@ -148,7 +149,7 @@ def _holding(
         # Of a real plugin's slots nothing is known here but what HAMi says.
         slots = slots or part.devices
         memory, cores = part.memory or card.memory, min(part.cores or _WHOLE, _WHOLE)
-        return Holding(holder.container, devices, memory, cores, slots, part.instances)
+        return Holding(holder.container, devices, memory, cores, slots, part.instances, part.owner)
     times = 1 if card.vendor.hami.asks_slices else max(1, slots)
     asked = {of[name].offer.role: (of[name], count) for name, count in devices.items()}
     return Holding(

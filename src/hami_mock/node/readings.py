@@ -82,3 +82,5 @@ class Usage:
     slots: int = 1
     instances: "tuple[Instance, ...]" = ()
     """What was cut out of the card for it."""
+    owner: str = ""
+    """What HAMi's library in the container knows it by."""

@@ -229,6 +229,7 @@ class NodeState:
                 holding.cores,
                 holding.slots,
                 holding.instances,
+                holding.owner,
             )
             for holding in self.holdings().get(card.uuid, ())
             if holding.container is not None

@@ -48,6 +48,11 @@ class Given:
     annotations: dict[str, str] = field(default_factory=dict)
 
 
+def unique_name(pod_uid: str, position: int) -> str:
+    """Return what no other container has: the pod, and which of its containers it is."""
+    return f"{pod_uid}_{position}"
+
+
 def has_claims(hami: HamiVendor) -> bool:
     """Tell whether a vendor's plugin gives what HAMi assigned; else it takes the kubelet's word.
 

@@ -363,6 +363,18 @@ def test_cards_that_are_gone_are_held_by_nobody(state: NodeState) -> None:
     assert held(state) == {0: [("main", 1000, 100, 1)]}
 
 
+def test_a_container_is_known_by_the_name_that_hamis_library_has(state: NodeState) -> None:
+    first, second = (card.uuid for card in state.node.cards)
+    for number, name in enumerate(("one", "two")):
+        hold(state, {GPU: slots(state, 0, first=number)}, ("default", "a", name))
+    assign(state, segment(second) + segment(first), "one", "two")
+    state.pods["default", "a"] = replace(state.pods["default", "a"], uid="uid-1")
+    owners = {
+        usage.container[2]: usage.owner for card in state.node.cards for usage in state.usages(card)
+    }
+    assert owners == {"one": "uid-1_0", "two": "uid-1_1"}
+
+
 # Cards that are cut.
 
 
@@ -434,3 +446,14 @@ def test_instances_that_come_after_the_assignment_are_seen(cut: NodeState) -> No
     card = next(card for card in cut.node.cards if card.vendor.has_xids).uuid
     assert cut_for(cut, segment(card), [allocation(0, card, 2, migUUID="")], "main") == {"main": []}
     assert cut_for(cut, segment(card), [allocation(0, card, 2)], "main") == {"main": ["MIG-2"]}
+
+
+def test_instances_of_hamis_are_what_the_driver_shows(cut: NodeState) -> None:
+    card = next(card for card in cut.node.cards if card.vendor.has_xids)
+    assert cut.cut_of(card) is None
+    cut_for(cut, segment(card.uuid), [allocation(0, card.uuid, 2)], "main")
+    shown = cut.cut_of(card)
+    assert shown is not None
+    (part,) = shown.parts
+    assert (part.id, part.profile.name, part.start) == (3, "1g.5gb", 2)
+    assert [compute.uuid for compute in part.computes] == ["MIG-2"]

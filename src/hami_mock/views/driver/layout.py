@@ -228,6 +228,7 @@ PROCESS = Record(
         F("jpeg", "u8", "percent"),
         F("ofa", "u8", "percent"),
         F("name", "char", "", 64),
+        F("owner", "char", "what HAMi's library knows its container by; empty: it isn't there", 48),
     ],
 )
 

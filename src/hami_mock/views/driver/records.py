@@ -238,6 +238,7 @@ def _process(
     return {
         "pid": pid_of(name, taken),
         "name": name,
+        "owner": usage.owner,
         "started": begun.get(usage.container, 0),
         "memory": usage.load.memory * _MIB,
         "sm": min(100, usage.load.busy),

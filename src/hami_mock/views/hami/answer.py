@@ -12,7 +12,7 @@ from hami_mock.node.hami_side import HamiSide
 from hami_mock.node.resources import Resource
 from hami_mock.node.state import NodeState
 from hami_mock.vendors.hami_vendor import HamiVendor
-from hami_mock.vendors.handout import Claim, Container, hand_out
+from hami_mock.vendors.handout import Claim, Container, hand_out, unique_name
 from hami_mock.views.deviceplugin.allocation import Allotted
 from hami_mock.views.hami.waiting import WaitingPod, takes_part
 
@@ -108,7 +108,7 @@ def _container(pod: WaitingPod, claim: Claim, cards: Iterable[Card], side: HamiS
         claim.position,
         claim.devices,
         tuple(card.visible_as for card in cards),
-        unique=f"{pod.uid}_{claim.position}",
+        unique=unique_name(pod.uid, claim.position),
         mode=side.mode,
         is_oversubscribed=side.memory_scaling > 1,
     )
