@@ -5,10 +5,9 @@
 /* Writes one number that never changes. */
 static nvmlReturn_t give(nvmlDevice_t device, uint *to, uint value)
 {
-    uint card, lost;
+    uint card;
     TRY(card_of(device, &card));
     NEED_ARGUMENT(to);
-    TRY(LIVE_FIELD(card, lost, &lost));
     *to = value;
     return NVML_SUCCESS;
 }
@@ -147,13 +146,6 @@ API nvmlReturn_t nvmlDeviceGetCapabilities(nvmlDevice_t device, nvmlDeviceCapabi
     NEED_ARGUMENT(to);
     NEED_VERSION(to, nvmlDeviceCapabilities_v1_t, 1);
     return give(device, &to->capMask, 0);
-}
-
-API nvmlReturn_t nvmlGpmQueryDeviceSupport(nvmlDevice_t device, nvmlGpmSupport_t *to)
-{
-    NEED_ARGUMENT(to);
-    NEED(to->version == 1, NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
-    return give(device, &to->isSupportedDevice, 0);
 }
 
 API nvmlReturn_t nvmlDeviceGetPdi(nvmlDevice_t device, nvmlPdi_v1_t *to)

@@ -3,12 +3,13 @@
 
 #define MOST_SETS 64u
 #define FOREVER 0xffffffffu
+#define KEPT (RING - 1) /* of the ring's events: the place of the oldest may be written anew */
 #define LONGEST_SLEEP 1000000000ull /* ns; the file may be replaced meanwhile */
 
 struct event_set {
     uint32_t used;
     uint64_t seen; /* the newest event that this set has been told, or that is older than it */
-    uint64_t types[MOST_CARDS];
+    uint64_t types[MOST_CARDS]; /* by the numbers of the cards' handles */
 };
 
 static struct event_set sets[MOST_SETS];
@@ -31,8 +32,8 @@ API nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t *set)
         if (!__atomic_compare_exchange_n(&sets[i].used, &unused, 1, false, __ATOMIC_ACQ_REL,
                                          __ATOMIC_RELAXED))
             continue;
-        for (uint card = 0; card < MOST_CARDS; card++)
-            sets[i].types[card] = 0;
+        for (uint number = 0; number < MOST_CARDS; number++)
+            sets[i].types[number] = 0;
         sets[i].seen = __atomic_load_n(&state_header()->event_sequence, __ATOMIC_ACQUIRE);
         *set = &sets[i];
         return NVML_SUCCESS;
@@ -55,10 +56,9 @@ API nvmlReturn_t nvmlEventSetFree(nvmlEventSet_t set)
 
 API nvmlReturn_t nvmlDeviceGetSupportedEventTypes(nvmlDevice_t device, ullong *types)
 {
-    uint card, lost;
+    uint card;
     TRY(card_of(device, &card));
     NEED_ARGUMENT(types);
-    TRY(LIVE_FIELD(card, lost, &lost));
     *types = EVENTS_OFFERED;
     return NVML_SUCCESS;
 }
@@ -72,33 +72,32 @@ API nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t device, ullong types, nvm
     NEED_ARGUMENT(!(types & ~(ullong)EVENT_ALL));
     NEED(!(types & ~(ullong)EVENTS_OFFERED), NVML_ERROR_NOT_SUPPORTED);
     TRY(LIVE_FIELD(place.card, lost, &lost));
-    __atomic_or_fetch(&set->types[place.card], types, __ATOMIC_RELAXED);
+    __atomic_or_fetch(&set->types[handle_number(place.card)], types, __ATOMIC_RELAXED);
     return NVML_SUCCESS;
 }
 
-/* Copies an event; false if newer ones have taken its place. */
+/* Copies an event; false if newer ones have taken its place, or one may be taking it now. */
 static bool read_event(uint64_t sequence, struct event *event)
 {
-    const struct event *entry = &state_header()->events[(sequence - 1) % RING];
-    *event = *(const volatile struct event *)entry;
+    *event = *(const volatile struct event *)&state_header()->events[(sequence - 1) % RING];
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     return event->sequence == sequence &&
-           __atomic_load_n(&entry->sequence, __ATOMIC_RELAXED) == sequence &&
-           __atomic_load_n(&state_header()->event_sequence, __ATOMIC_RELAXED) < sequence + RING;
+           __atomic_load_n(&state_header()->event_sequence, __ATOMIC_RELAXED) < sequence + KEPT;
 }
 
 /* Takes the next event of a set that is there already. */
 static bool take(nvmlEventSet_t set, struct event *event)
 {
     uint64_t newest = __atomic_load_n(&state_header()->event_sequence, __ATOMIC_ACQUIRE);
+    uint64_t oldest = newest > KEPT ? newest - KEPT : 0;
     uint64_t seen = __atomic_load_n(&set->seen, __ATOMIC_RELAXED);
     while (seen != newest) {
         /* A new file may count anew; a slow reader misses what the ring has no place for. */
-        uint64_t next = seen > newest || newest - seen > RING
-                            ? (newest > RING ? newest - RING : 0) + 1
-                            : seen + 1;
-        bool wanted = read_event(next, event) && event->card < MOST_CARDS &&
-                      set->types[event->card] & event->type;
+        uint64_t before = seen > newest || seen < oldest ? oldest : seen;
+        uint64_t next = before < newest ? before + 1 : newest;
+        bool wanted = before < newest && read_event(next, event) &&
+                      event->card < state_header()->card_count &&
+                      set->types[handle_number(event->card)] & event->type;
         if (__atomic_compare_exchange_n(&set->seen, &seen, next, false, __ATOMIC_ACQ_REL,
                                         __ATOMIC_RELAXED)) {
             if (wanted)
@@ -145,5 +144,20 @@ API nvmlReturn_t nvmlEventSetWait(nvmlEventSet_t set, nvmlEventData_v1_t *data, 
     NEED_ARGUMENT(data);
     TRY(wait(set, milliseconds, &event));
     *data = (nvmlEventData_v1_t){device_handle(event.card), event.type, event.data};
+    return NVML_SUCCESS;
+}
+
+API nvmlReturn_t nvmlEventSetWait_v3(nvmlEventSet_t set, nvmlEventSetWait_v3_t *params)
+{
+    struct event event;
+    NEED_ARGUMENT(params);
+    TRY(wait(set, params->timeoutMs, &event));
+    *params = (nvmlEventSetWait_v3_t){.timeoutMs = params->timeoutMs,
+                                      .eventType = event.type,
+                                      .eventData = event.data,
+                                      .timestampUsec = event.timestamp,
+                                      .gpuInstanceId = event.gpu_instance,
+                                      .computeInstanceId = event.compute_instance};
+    text_copy(params->uuid, sizeof params->uuid, state_identity(event.card)->uuid);
     return NVML_SUCCESS;
 }

@@ -10,6 +10,9 @@ enum source {
     COMPUTED,
 };
 
+/* What a field may need besides the FLAG_… of a card. */
+enum { NEEDS_LINKS = 1 << 14, NEEDS_MARGIN = 1 << 15 };
+
 /* IDs from the first to the last are numbers that stand one after the other. */
 struct row {
     uint16_t first, last;
@@ -18,10 +21,19 @@ struct row {
 };
 
 #define LIVE_ROW(first, last, field, needs) \
-    {first, last, FROM_LIVE, sizeof((struct live *)0)->field, offsetof(struct live, field), needs}
-#define FIXED_ROW(id, field) {id, id, FROM_IDENTITY, 4, offsetof(struct identity, field), 0}
+    { \
+        first, last, FROM_LIVE, sizeof((struct live *)0)->field, offsetof(struct live, field), \
+            needs \
+    }
+#define FIXED_ROW(id, field) \
+    { \
+        id, id, FROM_IDENTITY, 4, offsetof(struct identity, field), 0 \
+    }
 #define LINK_ROW(id, field) \
-    {id, id, OF_LINK, sizeof((struct live *)0)->field / MOST_LINKS, offsetof(struct live, field), 0}
+    { \
+        id, id, OF_LINK, sizeof((struct live *)0)->field / MOST_LINKS, \
+            offsetof(struct live, field), NEEDS_LINKS \
+    }
 
 enum {
     ECC_TOTALS = 3,
@@ -32,11 +44,16 @@ enum {
     BASE_CLOCKS = 81,
     LINK_SPEED_FIRST = 84,
     LINK_SPEED_COMMON = 90,
+    LINK_SPEED_SEVENTH = 132,
+    LINK_SPEED_TWELFTH = 137,
     REMOTE_LINK = 146,
     SWITCH_LINKS = 147,
     LINK_SPEED = 164,
     LINK_STATE = 165,
     LINK_VERSION = 166,
+    POWER_AVERAGE = 185,
+    ENERGY = 191,
+    POWER_REQUESTED = 192,
     LIMIT_SHUTDOWN = 193,
     LIMIT_SLOWDOWN = 194,
     LIMIT_MEMORY = 195,
@@ -45,6 +62,7 @@ enum {
     LINK_RECEIVED_BYTES = 204,
     NEEDS_RESET = 226,
     NEEDS_DRAIN = 227,
+    HELD_BY_HEAT = 269,
     ALL_LINKS = 0xffffffff,
 };
 
@@ -62,45 +80,49 @@ static const struct row rows[] = {
     LIVE_ROW(29, 29, retired_single, FLAG_ECC),
     LIVE_ROW(30, 30, retired_double, FLAG_ECC),
     LIVE_ROW(31, 31, retired_pending, FLAG_ECC),
-    {32, 51, ZERO, 8, 0, 0},
+    {32, 51, ZERO, 8, 0, NEEDS_LINKS},
     LINK_ROW(52, link_errors),
-    {53, 59, ZERO, 8, 0, 0},
+    {53, 59, ZERO, 8, 0, NEEDS_LINKS},
     {VIOLATIONS, BASE_CLOCKS, COMPUTED, 8, 0, 0},
     LIVE_ROW(82, 82, memory_temperature, FLAG_MEMORY_TEMPERATURE),
     LIVE_ROW(83, 83, energy, 0),
-    {LINK_SPEED_FIRST, LINK_SPEED_COMMON, COMPUTED, 4, 0, 0},
+    {LINK_SPEED_FIRST, LINK_SPEED_COMMON, COMPUTED, 4, 0, NEEDS_LINKS},
     FIXED_ROW(91, link_count),
     {92, 93, ZERO, 4, 0, FLAG_ECC},
     LIVE_ROW(94, 94, pcie_replays, 0),
-    {95, 119, ZERO, 8, 0, 0},
+    {95, 95, ZERO, 8, 0, 0},
+    {96, 119, ZERO, 8, 0, NEEDS_LINKS},
+    {LINK_SPEED_SEVENTH, LINK_SPEED_TWELFTH, COMPUTED, 4, 0, NEEDS_LINKS},
     LINK_ROW(138, links_sent),
     LINK_ROW(139, links_received),
     LINK_ROW(140, links_sent),
     LINK_ROW(141, links_received),
     LIVE_ROW(142, 145, remapped_corrected, FLAG_ROW_REMAPPER),
-    {REMOTE_LINK, SWITCH_LINKS, COMPUTED, 4, 0, 0},
-    {148, 160, ZERO, 8, 0, 0},
+    {REMOTE_LINK, SWITCH_LINKS, COMPUTED, 4, 0, NEEDS_LINKS},
+    {148, 160, ZERO, 8, 0, NEEDS_LINKS},
     LINK_ROW(161, link_errors),
-    {162, 163, ZERO, 8, 0, 0},
-    {LINK_SPEED, LINK_VERSION, COMPUTED, 4, 0, 0},
+    {162, 163, ZERO, 8, 0, NEEDS_LINKS},
+    {LINK_SPEED, LINK_VERSION, COMPUTED, 4, 0, NEEDS_LINKS},
     {169, 170, ZERO, 4, 0, 0},
     {173, 183, ZERO, 4, 0, 0},
     {184, 184, ONE, 4, 0, FLAG_MIG},
-    LIVE_ROW(185, 185, power_average, 0),
+    LIVE_ROW(POWER_AVERAGE, POWER_AVERAGE, power_average, 0),
     LIVE_ROW(186, 186, power, 0),
     FIXED_ROW(187, power_limit_least),
     FIXED_ROW(188, power_limit_most),
     FIXED_ROW(189, power_limit_default),
     LIVE_ROW(190, 190, power_limit_enforced, 0),
-    LIVE_ROW(191, 191, energy, 0),
-    LIVE_ROW(192, 192, power_limit, 0),
-    {LIMIT_SHUTDOWN, LIMIT_GPU, COMPUTED, 4, 0, 0},
+    LIVE_ROW(ENERGY, ENERGY, energy, 0),
+    LIVE_ROW(POWER_REQUESTED, POWER_REQUESTED, power_limit, 0),
+    {LIMIT_SHUTDOWN, LIMIT_GPU, COMPUTED, 4, 0, NEEDS_MARGIN},
     {199, 199, ONE, 4, 0, FLAG_MIG},
-    {LINK_SENT_BYTES, LINK_SENT_BYTES, COMPUTED, 8, 0, 0},
-    {LINK_RECEIVED_BYTES, LINK_RECEIVED_BYTES, COMPUTED, 8, 0, 0},
-    {205, 215, ZERO, 8, 0, 0},
+    {LINK_SENT_BYTES, LINK_SENT_BYTES, COMPUTED, 8, 0, NEEDS_LINKS},
+    {LINK_RECEIVED_BYTES, LINK_RECEIVED_BYTES, COMPUTED, 8, 0, NEEDS_LINKS},
+    {205, 215, ZERO, 8, 0, NEEDS_LINKS},
     {NEEDS_RESET, NEEDS_DRAIN, COMPUTED, 4, 0, 0},
     LIVE_ROW(230, 230, recovery_action, 0),
+    {HELD_BY_HEAT, HELD_BY_HEAT, COMPUTED, 8, 0, 0},
+    {270, 271, ZERO, 8, 0, 0},
     {301, 302, ZERO, 4, 0, FLAG_ROW_REMAPPER},
 };
 
@@ -121,7 +143,6 @@ static uint64_t number_at(const void *record, size_t offset, size_t size)
 static nvmlReturn_t of_links(const struct identity *identity, const struct live *live, uint scope,
                              size_t offset, size_t size, uint64_t *value)
 {
-    NEED(identity->link_count, NVML_ERROR_NOT_SUPPORTED);
     NEED_ARGUMENT(scope == ALL_LINKS || scope < identity->link_count);
     *value = 0;
     for (uint i = 0; i < identity->link_count && i < MOST_LINKS; i++)
@@ -133,10 +154,13 @@ static nvmlReturn_t of_links(const struct identity *identity, const struct live 
 static nvmlReturn_t of_one_link(const struct identity *identity, const struct live *live, uint id,
                                 uint scope, uint64_t *value)
 {
-    NEED(identity->link_count, NVML_ERROR_NOT_SUPPORTED);
-    uint link = id >= LINK_SPEED_FIRST && id < LINK_SPEED_COMMON ? id - LINK_SPEED_FIRST
-                : scope == ALL_LINKS || id == LINK_SPEED_COMMON  ? 0
-                                                                 : scope;
+    uint link = scope;
+    if (id >= LINK_SPEED_FIRST && id < LINK_SPEED_COMMON)
+        link = id - LINK_SPEED_FIRST;
+    else if (id >= LINK_SPEED_SEVENTH && id <= LINK_SPEED_TWELFTH)
+        link = id - LINK_SPEED_SEVENTH + 6;
+    else if (id == LINK_SPEED_COMMON || scope == ALL_LINKS)
+        link = 0;
     NEED_ARGUMENT(link < identity->link_count);
     bool down = live->links_down >> link & 1;
     switch (id) {
@@ -168,9 +192,9 @@ static nvmlReturn_t compute(const struct identity *identity, const struct live *
     case VIOLATIONS ... VIOLATIONS_END: *value = live->violations[id - VIOLATIONS]; break;
     case APPLICATION_CLOCKS: *value = live->violations[10]; break;
     case BASE_CLOCKS: *value = live->violations[11]; break;
+    case HELD_BY_HEAT: *value = live->violations[1]; break;
     case SWITCH_LINKS:
-        *value =
-            identity->link_count && identity->links[0].remote_type == 2 ? identity->link_count : 0;
+        *value = identity->links[0].remote_type == 2 ? identity->link_count : 0;
         break;
     /* Degrees that are left until the card's own limit: below it they are negative. */
     case LIMIT_SHUTDOWN: *value = (uint32_t)(gpu_most - (int)identity->threshold_shutdown); break;
@@ -192,11 +216,20 @@ static nvmlReturn_t compute(const struct identity *identity, const struct live *
     return NVML_SUCCESS;
 }
 
+static uint features(const struct identity *identity)
+{
+    return identity->flags | (identity->link_count ? NEEDS_LINKS : 0) |
+           (has_temperature_margin(identity) ? NEEDS_MARGIN : 0);
+}
+
 static nvmlReturn_t find(const struct identity *identity, const struct live *live, uint id,
                          uint scope, uint64_t *value, uint *type)
 {
     const struct row *row = row_of(id);
-    NEED(row && (identity->flags & row->needs) == row->needs, NVML_ERROR_NOT_SUPPORTED);
+    NEED(row && (features(identity) & row->needs) == row->needs, NVML_ERROR_NOT_SUPPORTED);
+    /* Other scopes of power are memory and modules with a CPU. */
+    bool is_power = id >= POWER_AVERAGE && id <= POWER_REQUESTED && id != ENERGY;
+    NEED(!is_power || scope == 0, NVML_ERROR_NOT_SUPPORTED);
     bool is_signed = id >= LIMIT_SHUTDOWN && id <= LIMIT_GPU;
     *type = is_signed ? VALUE_INT : row->size == 8 ? VALUE_ULLONG : VALUE_UINT;
     size_t offset = row->offset + (id - row->first) * row->size;

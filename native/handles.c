@@ -6,6 +6,14 @@
 #define INSTANCES (MOST_CARDS * GPU_INSTANCE_IDS)
 #define DEVICES (INSTANCES * COMPUTE_INSTANCE_IDS)
 
+/* Cards are numbered anew in each file, and a handle stays with its card. */
+struct numbering {
+    uint cards[MOST_CARDS];   /* of each handle, its card; NO_INSTANCE: it is gone */
+    uint handles[MOST_CARDS]; /* of each card, its handle */
+};
+static struct numbering now;
+static char owners[MOST_CARDS][sizeof((struct identity *)0)->uuid]; /* empty: nobody has it */
+
 static char whole[MOST_CARDS];
 static char migs[DEVICES];
 static char gpu_instances[INSTANCES];
@@ -18,19 +26,89 @@ static uint place_in(const char *array, uint size, const void *handle)
     return at >= from && at < from + size ? (uint)(at - from) : size;
 }
 
+static uint card_named(const char *uuid, uint guess)
+{
+    uint count = state_header()->card_count;
+    if (guess < count && text_equal(state_identity(guess)->uuid, uuid))
+        return guess;
+    for (uint card = 0; card < count; card++)
+        if (text_equal(state_identity(card)->uuid, uuid))
+            return card;
+    return NO_INSTANCE;
+}
+
+/* Finds a handle for a card that has none: of its own number, one that nobody has, or one of a card
+ * that is gone. */
+static uint free_handle(const struct numbering *next, uint card)
+{
+    if (next->cards[card] == NO_INSTANCE && !*owners[card])
+        return card;
+    uint gone = 0;
+    for (uint handle = 0; handle < MOST_CARDS; handle++) {
+        if (next->cards[handle] != NO_INSTANCE)
+            continue;
+        if (!*owners[handle])
+            return handle;
+        gone = handle;
+    }
+    *owners[gone] = 0;
+    return gone;
+}
+
+void handles_follow(void)
+{
+    struct numbering next;
+    bool has_handle[MOST_CARDS] = {false};
+    for (uint i = 0; i < MOST_CARDS; i++) {
+        next.cards[i] = *owners[i] ? card_named(owners[i], i) : NO_INSTANCE;
+        next.handles[i] = i;
+    }
+    for (uint handle = 0; handle < MOST_CARDS; handle++)
+        if (next.cards[handle] != NO_INSTANCE) {
+            next.handles[next.cards[handle]] = handle;
+            has_handle[next.cards[handle]] = true;
+        }
+    for (uint card = 0; card < state_header()->card_count; card++)
+        if (!has_handle[card])
+            next.cards[next.handles[card] = free_handle(&next, card)] = card;
+    /* Number by number: others may be looking at them. */
+    for (uint i = 0; i < MOST_CARDS; i++) {
+        __atomic_store_n(&now.cards[i], next.cards[i], __ATOMIC_RELAXED);
+        __atomic_store_n(&now.handles[i], next.handles[i], __ATOMIC_RELAXED);
+    }
+}
+
+uint handle_number(uint card)
+{
+    uint handle = now.handles[card];
+    if (!*owners[handle])
+        text_copy(owners[handle], sizeof *owners, state_identity(card)->uuid);
+    return handle;
+}
+
 static uint number(uint card, uint gpu_instance, uint compute_instance)
 {
-    return (card * GPU_INSTANCE_IDS + gpu_instance) * COMPUTE_INSTANCE_IDS + compute_instance;
+    return (handle_number(card) * GPU_INSTANCE_IDS + gpu_instance) * COMPUTE_INSTANCE_IDS +
+           compute_instance;
 }
 
-static struct place place_at(uint number)
+/* Says which card has the handle of a number, or that it has gone. */
+static nvmlReturn_t place_at(uint handle, uint gpu_instance, uint compute_instance,
+                             struct place *place)
 {
-    return (struct place){number / COMPUTE_INSTANCE_IDS / GPU_INSTANCE_IDS, true,
-                          number / COMPUTE_INSTANCE_IDS % GPU_INSTANCE_IDS,
-                          number % COMPUTE_INSTANCE_IDS};
+    *place = (struct place){now.cards[handle], gpu_instance != NO_INSTANCE, gpu_instance,
+                            compute_instance};
+    return place->card == NO_INSTANCE ? NVML_ERROR_GPU_IS_LOST : NVML_SUCCESS;
 }
 
-nvmlDevice_t device_handle(uint card) { return (nvmlDevice_t)(whole + card); }
+static nvmlReturn_t compute_instance_at(uint number, struct place *place)
+{
+    return place_at(number / COMPUTE_INSTANCE_IDS / GPU_INSTANCE_IDS,
+                    number / COMPUTE_INSTANCE_IDS % GPU_INSTANCE_IDS, number % COMPUTE_INSTANCE_IDS,
+                    place);
+}
+
+nvmlDevice_t device_handle(uint card) { return (nvmlDevice_t)(whole + handle_number(card)); }
 
 nvmlDevice_t mig_handle(uint card, uint gpu_instance, uint compute_instance)
 {
@@ -39,7 +117,7 @@ nvmlDevice_t mig_handle(uint card, uint gpu_instance, uint compute_instance)
 
 nvmlGpuInstance_t gpu_instance_handle(uint card, uint id)
 {
-    return (nvmlGpuInstance_t)(gpu_instances + card * GPU_INSTANCE_IDS + id);
+    return (nvmlGpuInstance_t)(gpu_instances + handle_number(card) * GPU_INSTANCE_IDS + id);
 }
 
 nvmlComputeInstance_t compute_instance_handle(uint card, uint gpu_instance, uint id)
@@ -57,23 +135,30 @@ static nvmlReturn_t enter(void)
 nvmlReturn_t place_of(nvmlDevice_t device, struct place *place)
 {
     TRY(enter());
-    uint card = place_in(whole, MOST_CARDS, device);
-    if (card < MOST_CARDS) {
-        *place = (struct place){card, false, NO_INSTANCE, NO_INSTANCE};
-        return NVML_SUCCESS;
-    }
+    uint handle = place_in(whole, MOST_CARDS, device);
+    if (handle < MOST_CARDS)
+        return place_at(handle, NO_INSTANCE, NO_INSTANCE, place);
     uint mig = place_in(migs, DEVICES, device);
     NEED_ARGUMENT(mig < DEVICES);
-    *place = place_at(mig);
-    return NVML_SUCCESS;
+    return compute_instance_at(mig, place);
 }
 
 nvmlReturn_t card_of(nvmlDevice_t device, uint *card)
 {
     struct place place;
+    uint lost;
     TRY(place_of(device, &place));
+    NEED(!place.is_mig, NVML_ERROR_NOT_SUPPORTED);
     *card = place.card;
-    return place.is_mig ? NVML_ERROR_NOT_SUPPORTED : NVML_SUCCESS;
+    return LIVE_FIELD(place.card, lost, &lost);
+}
+
+nvmlReturn_t uncut_card_of(nvmlDevice_t device, uint *card)
+{
+    uint is_cut;
+    TRY(card_of(device, card));
+    TRY(LIVE_FIELD(*card, mig_mode, &is_cut));
+    return is_cut ? NVML_ERROR_NOT_SUPPORTED : NVML_SUCCESS;
 }
 
 nvmlReturn_t gpu_instance_of(nvmlGpuInstance_t handle, struct place *place)
@@ -81,8 +166,7 @@ nvmlReturn_t gpu_instance_of(nvmlGpuInstance_t handle, struct place *place)
     TRY(enter());
     uint at = place_in(gpu_instances, INSTANCES, handle);
     NEED_ARGUMENT(at < INSTANCES);
-    *place = (struct place){at / GPU_INSTANCE_IDS, true, at % GPU_INSTANCE_IDS, NO_INSTANCE};
-    return NVML_SUCCESS;
+    return place_at(at / GPU_INSTANCE_IDS, at % GPU_INSTANCE_IDS, NO_INSTANCE, place);
 }
 
 nvmlReturn_t compute_instance_of(nvmlComputeInstance_t handle, struct place *place)
@@ -90,6 +174,5 @@ nvmlReturn_t compute_instance_of(nvmlComputeInstance_t handle, struct place *pla
     TRY(enter());
     uint at = place_in(compute_instances, DEVICES, handle);
     NEED_ARGUMENT(at < DEVICES);
-    *place = place_at(at);
-    return NVML_SUCCESS;
+    return compute_instance_at(at, place);
 }

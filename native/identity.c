@@ -2,12 +2,11 @@
 #include "mig.h"
 #include "state.h"
 
-/* The texts of whole cards; a lost one has none. */
+/* The texts of whole cards. */
 static nvmlReturn_t identity_text(nvmlDevice_t device, size_t offset, char *to, uint size)
 {
-    uint card, lost;
+    uint card;
     TRY(card_of(device, &card));
-    TRY(LIVE_FIELD(card, lost, &lost));
     const char *text = (const char *)state_identity(card) + offset;
     NEED(*text, NVML_ERROR_NOT_SUPPORTED);
     return give_text(to, size, text);
@@ -97,10 +96,11 @@ API nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, uint *index)
 
 API nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t device, uint *minor)
 {
-    uint card;
-    TRY(card_of(device, &card));
+    struct place place;
+    TRY(place_of(device, &place));
     NEED_ARGUMENT(minor);
-    *minor = state_identity(card)->minor;
+    NEED(!place.is_mig, NVML_ERROR_NOT_SUPPORTED);
+    *minor = state_identity(place.card)->minor;
     return NVML_SUCCESS;
 }
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #define MAGIC 0x4b434f4d494d4148ull
-#define VERSION 1u
+#define VERSION 2u
 #define STATE_FILE "cards.bin"
 #define STATE_VARIABLE "HAMI_MOCK_DRIVER_STATE"
 #define STATE_BESIDE_LIBRARY "../state"
@@ -414,6 +414,8 @@ struct live {
     uint32_t decoder;
     uint32_t jpeg;
     uint32_t ofa;
+    uint32_t tensor; /* hundredths of a percent of the time that the tensor cores were busy */
+    uint32_t dram; /* likewise, that memory was read or written */
     uint64_t memory_used; /* bytes, without the reserved ones */
     uint64_t memory_reserved; /* bytes */
     uint64_t memory_free; /* bytes */
@@ -438,7 +440,7 @@ struct live {
     uint32_t gpu_locked_most; /* MHz */
     uint32_t memory_locked_least; /* MHz; 0 and 0: not locked */
     uint32_t memory_locked_most; /* MHz */
-    uint8_t gap_172[4];
+    uint8_t gap_180[4];
     uint64_t clock_reasons; /* NVML's bits: why the clocks are as low as they are */
     uint64_t violations[12]; /* ns that each of NVML's performance policies has held it back */
     uint32_t pcie_generation; /* now */
@@ -446,7 +448,7 @@ struct live {
     uint32_t pcie_sent; /* KB/s */
     uint32_t pcie_received; /* KB/s */
     uint32_t pcie_replays; /* since the driver was loaded */
-    uint8_t gap_300[4];
+    uint8_t gap_308[4];
     uint64_t links_down; /* bits: NVLinks that don't work now */
     uint64_t links_sent[36]; /* KiB by each NVLink since the driver was loaded */
     uint64_t links_received[36]; /* likewise */
@@ -479,7 +481,7 @@ struct live {
     struct gpu_instance gpu_instances[8];
     struct compute_instance compute_instances[8];
 };
-_Static_assert(sizeof(struct live) == 12184, "live");
+_Static_assert(sizeof(struct live) == 12192, "live");
 _Static_assert(offsetof(struct live, sequence) == 0, "live.sequence");
 _Static_assert(offsetof(struct live, timestamp) == 8, "live.timestamp");
 _Static_assert(offsetof(struct live, lost) == 16, "live.lost");
@@ -492,77 +494,79 @@ _Static_assert(offsetof(struct live, encoder) == 40, "live.encoder");
 _Static_assert(offsetof(struct live, decoder) == 44, "live.decoder");
 _Static_assert(offsetof(struct live, jpeg) == 48, "live.jpeg");
 _Static_assert(offsetof(struct live, ofa) == 52, "live.ofa");
-_Static_assert(offsetof(struct live, memory_used) == 56, "live.memory_used");
-_Static_assert(offsetof(struct live, memory_reserved) == 64, "live.memory_reserved");
-_Static_assert(offsetof(struct live, memory_free) == 72, "live.memory_free");
-_Static_assert(offsetof(struct live, bar1_used) == 80, "live.bar1_used");
-_Static_assert(offsetof(struct live, energy) == 88, "live.energy");
-_Static_assert(offsetof(struct live, power) == 96, "live.power");
-_Static_assert(offsetof(struct live, power_average) == 100, "live.power_average");
-_Static_assert(offsetof(struct live, power_limit) == 104, "live.power_limit");
-_Static_assert(offsetof(struct live, power_limit_enforced) == 108, "live.power_limit_enforced");
-_Static_assert(offsetof(struct live, temperature) == 112, "live.temperature");
-_Static_assert(offsetof(struct live, memory_temperature) == 116, "live.memory_temperature");
-_Static_assert(offsetof(struct live, fan) == 120, "live.fan");
-_Static_assert(offsetof(struct live, fan_rpm) == 124, "live.fan_rpm");
-_Static_assert(offsetof(struct live, performance_state) == 128, "live.performance_state");
-_Static_assert(offsetof(struct live, graphics_clock) == 132, "live.graphics_clock");
-_Static_assert(offsetof(struct live, sm_clock) == 136, "live.sm_clock");
-_Static_assert(offsetof(struct live, memory_clock) == 140, "live.memory_clock");
-_Static_assert(offsetof(struct live, video_clock) == 144, "live.video_clock");
-_Static_assert(offsetof(struct live, graphics_clock_set) == 148, "live.graphics_clock_set");
-_Static_assert(offsetof(struct live, memory_clock_set) == 152, "live.memory_clock_set");
-_Static_assert(offsetof(struct live, gpu_locked_least) == 156, "live.gpu_locked_least");
-_Static_assert(offsetof(struct live, gpu_locked_most) == 160, "live.gpu_locked_most");
-_Static_assert(offsetof(struct live, memory_locked_least) == 164, "live.memory_locked_least");
-_Static_assert(offsetof(struct live, memory_locked_most) == 168, "live.memory_locked_most");
-_Static_assert(offsetof(struct live, gap_172) == 172, "live.gap_172");
-_Static_assert(offsetof(struct live, clock_reasons) == 176, "live.clock_reasons");
-_Static_assert(offsetof(struct live, violations) == 184, "live.violations");
-_Static_assert(offsetof(struct live, pcie_generation) == 280, "live.pcie_generation");
-_Static_assert(offsetof(struct live, pcie_width) == 284, "live.pcie_width");
-_Static_assert(offsetof(struct live, pcie_sent) == 288, "live.pcie_sent");
-_Static_assert(offsetof(struct live, pcie_received) == 292, "live.pcie_received");
-_Static_assert(offsetof(struct live, pcie_replays) == 296, "live.pcie_replays");
-_Static_assert(offsetof(struct live, gap_300) == 300, "live.gap_300");
-_Static_assert(offsetof(struct live, links_down) == 304, "live.links_down");
-_Static_assert(offsetof(struct live, links_sent) == 312, "live.links_sent");
-_Static_assert(offsetof(struct live, links_received) == 600, "live.links_received");
-_Static_assert(offsetof(struct live, link_errors) == 888, "live.link_errors");
-_Static_assert(offsetof(struct live, ecc_sram_corrected) == 1032, "live.ecc_sram_corrected");
-_Static_assert(offsetof(struct live, ecc_sram_uncorrected) == 1040, "live.ecc_sram_uncorrected");
-_Static_assert(offsetof(struct live, ecc_dram_corrected) == 1048, "live.ecc_dram_corrected");
-_Static_assert(offsetof(struct live, ecc_dram_uncorrected) == 1056, "live.ecc_dram_uncorrected");
-_Static_assert(offsetof(struct live, ecc_sram_corrected_ever) == 1064, "live.ecc_sram_corrected_ever");
-_Static_assert(offsetof(struct live, ecc_sram_uncorrected_ever) == 1072, "live.ecc_sram_uncorrected_ever");
-_Static_assert(offsetof(struct live, ecc_dram_corrected_ever) == 1080, "live.ecc_dram_corrected_ever");
-_Static_assert(offsetof(struct live, ecc_dram_uncorrected_ever) == 1088, "live.ecc_dram_uncorrected_ever");
-_Static_assert(offsetof(struct live, remapped_corrected) == 1096, "live.remapped_corrected");
-_Static_assert(offsetof(struct live, remapped_uncorrected) == 1100, "live.remapped_uncorrected");
-_Static_assert(offsetof(struct live, remap_pending) == 1104, "live.remap_pending");
-_Static_assert(offsetof(struct live, remap_failed) == 1108, "live.remap_failed");
-_Static_assert(offsetof(struct live, remap_banks) == 1112, "live.remap_banks");
-_Static_assert(offsetof(struct live, retired_single) == 1132, "live.retired_single");
-_Static_assert(offsetof(struct live, retired_double) == 1136, "live.retired_double");
-_Static_assert(offsetof(struct live, retired_pending) == 1140, "live.retired_pending");
-_Static_assert(offsetof(struct live, persistence_mode) == 1144, "live.persistence_mode");
-_Static_assert(offsetof(struct live, compute_mode) == 1148, "live.compute_mode");
-_Static_assert(offsetof(struct live, ecc_mode) == 1152, "live.ecc_mode");
-_Static_assert(offsetof(struct live, ecc_mode_pending) == 1156, "live.ecc_mode_pending");
-_Static_assert(offsetof(struct live, accounting_mode) == 1160, "live.accounting_mode");
-_Static_assert(offsetof(struct live, mig_mode) == 1164, "live.mig_mode");
-_Static_assert(offsetof(struct live, mig_mode_pending) == 1168, "live.mig_mode_pending");
-_Static_assert(offsetof(struct live, process_count) == 1172, "live.process_count");
-_Static_assert(offsetof(struct live, processes) == 1176, "live.processes");
-_Static_assert(offsetof(struct live, gpu_instances) == 10904, "live.gpu_instances");
-_Static_assert(offsetof(struct live, compute_instances) == 11288, "live.compute_instances");
+_Static_assert(offsetof(struct live, tensor) == 56, "live.tensor");
+_Static_assert(offsetof(struct live, dram) == 60, "live.dram");
+_Static_assert(offsetof(struct live, memory_used) == 64, "live.memory_used");
+_Static_assert(offsetof(struct live, memory_reserved) == 72, "live.memory_reserved");
+_Static_assert(offsetof(struct live, memory_free) == 80, "live.memory_free");
+_Static_assert(offsetof(struct live, bar1_used) == 88, "live.bar1_used");
+_Static_assert(offsetof(struct live, energy) == 96, "live.energy");
+_Static_assert(offsetof(struct live, power) == 104, "live.power");
+_Static_assert(offsetof(struct live, power_average) == 108, "live.power_average");
+_Static_assert(offsetof(struct live, power_limit) == 112, "live.power_limit");
+_Static_assert(offsetof(struct live, power_limit_enforced) == 116, "live.power_limit_enforced");
+_Static_assert(offsetof(struct live, temperature) == 120, "live.temperature");
+_Static_assert(offsetof(struct live, memory_temperature) == 124, "live.memory_temperature");
+_Static_assert(offsetof(struct live, fan) == 128, "live.fan");
+_Static_assert(offsetof(struct live, fan_rpm) == 132, "live.fan_rpm");
+_Static_assert(offsetof(struct live, performance_state) == 136, "live.performance_state");
+_Static_assert(offsetof(struct live, graphics_clock) == 140, "live.graphics_clock");
+_Static_assert(offsetof(struct live, sm_clock) == 144, "live.sm_clock");
+_Static_assert(offsetof(struct live, memory_clock) == 148, "live.memory_clock");
+_Static_assert(offsetof(struct live, video_clock) == 152, "live.video_clock");
+_Static_assert(offsetof(struct live, graphics_clock_set) == 156, "live.graphics_clock_set");
+_Static_assert(offsetof(struct live, memory_clock_set) == 160, "live.memory_clock_set");
+_Static_assert(offsetof(struct live, gpu_locked_least) == 164, "live.gpu_locked_least");
+_Static_assert(offsetof(struct live, gpu_locked_most) == 168, "live.gpu_locked_most");
+_Static_assert(offsetof(struct live, memory_locked_least) == 172, "live.memory_locked_least");
+_Static_assert(offsetof(struct live, memory_locked_most) == 176, "live.memory_locked_most");
+_Static_assert(offsetof(struct live, gap_180) == 180, "live.gap_180");
+_Static_assert(offsetof(struct live, clock_reasons) == 184, "live.clock_reasons");
+_Static_assert(offsetof(struct live, violations) == 192, "live.violations");
+_Static_assert(offsetof(struct live, pcie_generation) == 288, "live.pcie_generation");
+_Static_assert(offsetof(struct live, pcie_width) == 292, "live.pcie_width");
+_Static_assert(offsetof(struct live, pcie_sent) == 296, "live.pcie_sent");
+_Static_assert(offsetof(struct live, pcie_received) == 300, "live.pcie_received");
+_Static_assert(offsetof(struct live, pcie_replays) == 304, "live.pcie_replays");
+_Static_assert(offsetof(struct live, gap_308) == 308, "live.gap_308");
+_Static_assert(offsetof(struct live, links_down) == 312, "live.links_down");
+_Static_assert(offsetof(struct live, links_sent) == 320, "live.links_sent");
+_Static_assert(offsetof(struct live, links_received) == 608, "live.links_received");
+_Static_assert(offsetof(struct live, link_errors) == 896, "live.link_errors");
+_Static_assert(offsetof(struct live, ecc_sram_corrected) == 1040, "live.ecc_sram_corrected");
+_Static_assert(offsetof(struct live, ecc_sram_uncorrected) == 1048, "live.ecc_sram_uncorrected");
+_Static_assert(offsetof(struct live, ecc_dram_corrected) == 1056, "live.ecc_dram_corrected");
+_Static_assert(offsetof(struct live, ecc_dram_uncorrected) == 1064, "live.ecc_dram_uncorrected");
+_Static_assert(offsetof(struct live, ecc_sram_corrected_ever) == 1072, "live.ecc_sram_corrected_ever");
+_Static_assert(offsetof(struct live, ecc_sram_uncorrected_ever) == 1080, "live.ecc_sram_uncorrected_ever");
+_Static_assert(offsetof(struct live, ecc_dram_corrected_ever) == 1088, "live.ecc_dram_corrected_ever");
+_Static_assert(offsetof(struct live, ecc_dram_uncorrected_ever) == 1096, "live.ecc_dram_uncorrected_ever");
+_Static_assert(offsetof(struct live, remapped_corrected) == 1104, "live.remapped_corrected");
+_Static_assert(offsetof(struct live, remapped_uncorrected) == 1108, "live.remapped_uncorrected");
+_Static_assert(offsetof(struct live, remap_pending) == 1112, "live.remap_pending");
+_Static_assert(offsetof(struct live, remap_failed) == 1116, "live.remap_failed");
+_Static_assert(offsetof(struct live, remap_banks) == 1120, "live.remap_banks");
+_Static_assert(offsetof(struct live, retired_single) == 1140, "live.retired_single");
+_Static_assert(offsetof(struct live, retired_double) == 1144, "live.retired_double");
+_Static_assert(offsetof(struct live, retired_pending) == 1148, "live.retired_pending");
+_Static_assert(offsetof(struct live, persistence_mode) == 1152, "live.persistence_mode");
+_Static_assert(offsetof(struct live, compute_mode) == 1156, "live.compute_mode");
+_Static_assert(offsetof(struct live, ecc_mode) == 1160, "live.ecc_mode");
+_Static_assert(offsetof(struct live, ecc_mode_pending) == 1164, "live.ecc_mode_pending");
+_Static_assert(offsetof(struct live, accounting_mode) == 1168, "live.accounting_mode");
+_Static_assert(offsetof(struct live, mig_mode) == 1172, "live.mig_mode");
+_Static_assert(offsetof(struct live, mig_mode_pending) == 1176, "live.mig_mode_pending");
+_Static_assert(offsetof(struct live, process_count) == 1180, "live.process_count");
+_Static_assert(offsetof(struct live, processes) == 1184, "live.processes");
+_Static_assert(offsetof(struct live, gpu_instances) == 10912, "live.gpu_instances");
+_Static_assert(offsetof(struct live, compute_instances) == 11296, "live.compute_instances");
 
 /* A card. */
 struct card {
     struct identity identity;
     struct live live;
 };
-_Static_assert(sizeof(struct card) == 16048, "card");
+_Static_assert(sizeof(struct card) == 16056, "card");
 _Static_assert(offsetof(struct card, identity) == 0, "card.identity");
 _Static_assert(offsetof(struct card, live) == 3864, "card.live");
 

@@ -25,8 +25,10 @@ API nvmlReturn_t nvmlShutdown(void)
 {
     lock_take(&init_lock);
     nvmlReturn_t result = users ? NVML_SUCCESS : NVML_ERROR_UNINITIALIZED;
-    if (users && !__atomic_sub_fetch(&users, 1, __ATOMIC_RELEASE))
+    if (users && !__atomic_sub_fetch(&users, 1, __ATOMIC_RELEASE)) {
         events_forget();
+        gpm_forget();
+    }
     lock_give(&init_lock);
     return result;
 }
@@ -211,7 +213,8 @@ API nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, nvmlDevice
     state_follow();
     for (uint i = 0; i < visible_count(); i++) {
         const struct identity *each = state_identity(visible_card(i));
-        if (each->pci_domain == part[0] && each->pci_bus == part[1] && each->pci_device == part[2])
+        if (each->pci_domain == part[0] && each->pci_bus == part[1] &&
+            each->pci_device == part[2] && each->pci_function == part[3])
             return give_card(visible_card(i), device);
     }
     return NVML_ERROR_NOT_FOUND;

@@ -1,14 +1,11 @@
 /* How cards reach each other: PCIe, NVLink, peer to peer, the fabric. */
 #include "state.h"
 
-/* Two whole cards, both there. */
+/* Two whole cards. */
 static nvmlReturn_t two_cards(nvmlDevice_t one, nvmlDevice_t other, uint cards[2])
 {
-    uint lost;
     TRY(card_of(one, &cards[0]));
-    TRY(card_of(other, &cards[1]));
-    TRY(LIVE_FIELD(cards[0], lost, &lost));
-    return LIVE_FIELD(cards[1], lost, &lost);
+    return card_of(other, &cards[1]);
 }
 
 static uint level(uint one_card, uint other_card)
@@ -38,7 +35,7 @@ API nvmlReturn_t nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t device, uint want
 {
     uint card, room, found = 0;
     TRY(card_of(device, &card));
-    NEED_ARGUMENT(count && wanted <= TOPOLOGY_SYSTEM);
+    NEED_ARGUMENT(count && wanted <= TOPOLOGY_SYSTEM && (devices || !*count));
     room = *count;
     for (uint i = 0; i < visible_count(); i++) {
         uint other = visible_card(i);
@@ -55,7 +52,8 @@ API nvmlReturn_t nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t device, uint want
 API nvmlReturn_t nvmlSystemGetTopologyGpuSet(uint cpu, uint *count, nvmlDevice_t *devices)
 {
     NEED(state_ready(), NVML_ERROR_UNINITIALIZED);
-    NEED_ARGUMENT(count && cpu < 1024);
+    state_follow();
+    NEED_ARGUMENT(count && cpu < 1024 && (devices || !*count));
     uint room = *count, found = 0;
     for (uint i = 0; i < visible_count(); i++) {
         uint card = visible_card(i);
@@ -228,52 +226,62 @@ API nvmlReturn_t nvmlDeviceGetNvLinkErrorCounter(nvmlDevice_t device, uint numbe
 
 /* The fabric of cards behind switches. */
 
-struct fabric {
-    const struct identity *identity;
-    unsigned char state;
-};
-
-static nvmlReturn_t fabric_of(nvmlDevice_t device, struct fabric *fabric)
+static nvmlReturn_t fabric_of(nvmlDevice_t device, nvmlGpuFabricInfo_v3_t *to)
 {
-    uint card, lost;
+    uint card;
     TRY(card_of(device, &card));
-    TRY(LIVE_FIELD(card, lost, &lost));
-    fabric->identity = state_identity(card);
-    fabric->state = fabric->identity->flags & FLAG_FABRIC ? FABRIC_COMPLETED : FABRIC_NOT_SUPPORTED;
+    const struct identity *identity = state_identity(card);
+    bool is_in = identity->flags & FLAG_FABRIC;
+    *to = (nvmlGpuFabricInfo_v3_t){.status = NVML_SUCCESS,
+                                   .cliqueId = identity->fabric_clique,
+                                   .state = is_in ? FABRIC_COMPLETED : FABRIC_NOT_SUPPORTED,
+                                   .healthSummary = is_in ? FABRIC_HEALTHY : 0};
+    for (uint i = 0; i < sizeof to->clusterUuid; i++)
+        to->clusterUuid[i] = identity->fabric_cluster[i];
     return NVML_SUCCESS;
 }
 
 API nvmlReturn_t nvmlDeviceGetGpuFabricInfo(nvmlDevice_t device, nvmlGpuFabricInfo_t *to)
 {
-    struct fabric fabric;
+    nvmlGpuFabricInfo_v3_t found;
     NEED_ARGUMENT(to);
-    TRY(fabric_of(device, &fabric));
+    TRY(fabric_of(device, &found));
     *to = (nvmlGpuFabricInfo_t){
-        .status = NVML_SUCCESS, .cliqueId = fabric.identity->fabric_clique, .state = fabric.state};
+        .status = found.status, .cliqueId = found.cliqueId, .state = found.state};
     for (uint i = 0; i < sizeof to->clusterUuid; i++)
-        to->clusterUuid[i] = fabric.identity->fabric_cluster[i];
+        to->clusterUuid[i] = found.clusterUuid[i];
     return NVML_SUCCESS;
 }
 
 API nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device, void *to)
 {
-    struct fabric fabric;
+    nvmlGpuFabricInfo_v3_t found;
     NEED_ARGUMENT(to);
     uint version = *(const uint *)to;
-    NEED(version == VERSION_OF(nvmlGpuFabricInfo_v2_t, 2) ||
-             version == VERSION_OF(nvmlGpuFabricInfo_v3_t, 3),
+    bool third = version == VERSION_OF(nvmlGpuFabricInfo_v3_t, 3);
+    NEED(third || version == VERSION_OF(nvmlGpuFabricInfo_v2_t, 2),
          NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
-    TRY(fabric_of(device, &fabric));
-    /* The third version is the second one with a word more. */
-    nvmlGpuFabricInfo_v2_t *info = to;
-    *info = (nvmlGpuFabricInfo_v2_t){.version = version,
-                                     .status = NVML_SUCCESS,
-                                     .cliqueId = fabric.identity->fabric_clique,
-                                     .state = fabric.state};
-    for (uint i = 0; i < sizeof info->clusterUuid; i++)
-        info->clusterUuid[i] = fabric.identity->fabric_cluster[i];
-    if (version == VERSION_OF(nvmlGpuFabricInfo_v3_t, 3))
-        ((nvmlGpuFabricInfo_v3_t *)to)->healthSummary =
-            fabric.state == FABRIC_COMPLETED ? FABRIC_HEALTHY : 0;
+    TRY(fabric_of(device, &found));
+    found.version = version;
+    /* The second version is the third one without its last word. */
+    for (uint i = 0; i < (third ? sizeof found : sizeof(nvmlGpuFabricInfo_v2_t)); i++)
+        ((char *)to)[i] = ((const char *)&found)[i];
+    return NVML_SUCCESS;
+}
+
+/* Of the cliques by kind, a card here is in the one that the older versions name. */
+API nvmlReturn_t nvmlDeviceGetGpuFabricInfo_v4(nvmlDevice_t device, nvmlGpuFabricInfo_v4_t *to)
+{
+    enum { UNICAST_POINTER = 0 };
+    nvmlGpuFabricInfo_v3_t found;
+    NEED_ARGUMENT(to);
+    TRY(fabric_of(device, &found));
+    *to = (nvmlGpuFabricInfo_v4_t){.status = found.status,
+                                   .cliques = {{UNICAST_POINTER, found.cliqueId}},
+                                   .numCliques = found.state == FABRIC_COMPLETED,
+                                   .state = found.state,
+                                   .healthSummary = found.healthSummary};
+    for (uint i = 0; i < sizeof to->clusterUuid; i++)
+        to->clusterUuid[i] = found.clusterUuid[i];
     return NVML_SUCCESS;
 }

@@ -78,7 +78,15 @@ API nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t device, nvmlBAR1Memory
     TRY(place_of(device, &place));
     NEED_ARGUMENT(to);
     TRY(LIVE_FIELD(place.card, bar1_used, &used));
-    uint64_t total = state_identity(place.card)->bar1_total;
+    const struct identity *identity = state_identity(place.card);
+    uint64_t total = identity->bar1_total;
+    if (place.is_mig) {
+        /* Its share by slices, less what is kept of each. */
+        struct gpu_instance instance;
+        TRY(mig_gpu_instance(&place, &instance));
+        total = total / identity->mig_slices * instance.size - (1 << 20);
+        used = 0;
+    }
     *to = (nvmlBAR1Memory_t){total, total - used, used};
     return NVML_SUCCESS;
 }
@@ -92,12 +100,20 @@ _Static_assert(offsetof(struct live, ecc_dram_uncorrected_ever) -
                    sizeof(struct ecc),
                "ECC");
 
+static nvmlReturn_t ecc_of_card(uint card, struct ecc *ecc)
+{
+    uint mode;
+    NEED(state_identity(card)->flags & FLAG_ECC, NVML_ERROR_NOT_SUPPORTED);
+    TRY(LIVE_FIELD(card, ecc_mode, &mode));
+    NEED(mode, NVML_ERROR_NOT_SUPPORTED);
+    return live_copy(card, offsetof(struct live, ecc_sram_corrected), ecc, sizeof *ecc);
+}
+
 static nvmlReturn_t ecc_of(nvmlDevice_t device, struct ecc *ecc)
 {
     uint card;
     TRY(card_of(device, &card));
-    NEED(state_identity(card)->flags & FLAG_ECC, NVML_ERROR_NOT_SUPPORTED);
-    return live_copy(card, offsetof(struct live, ecc_sram_corrected), ecc, sizeof *ecc);
+    return ecc_of_card(card, ecc);
 }
 
 API nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, uint type, uint counter,
@@ -126,8 +142,17 @@ API nvmlReturn_t nvmlDeviceGetMemoryErrorCounter(nvmlDevice_t device, uint type,
 {
     enum { DRAM = 2, SRAM = 7, LOCATIONS = 8 };
     struct ecc ecc;
+    struct place place;
+    uint is_cut;
     NEED_ARGUMENT(type < 2 && counter < 2 && location < LOCATIONS && count);
-    TRY(ecc_of(device, &ecc));
+    TRY(place_of(device, &place));
+    TRY(LIVE_FIELD(place.card, mig_mode, &is_cut));
+    bool ever = counter, uncorrected = type;
+    /* MIG devices know of errors outside of DRAM that weren't corrected; of the errors since the
+     * driver was loaded, only they know. */
+    NEED(place.is_mig ? uncorrected && !ever && location != DRAM : ever || !is_cut,
+         NVML_ERROR_NOT_SUPPORTED);
+    TRY(ecc_of_card(place.card, &ecc));
     *count = location == DRAM || location == SRAM ? ecc.count[counter][location == DRAM][type] : 0;
     return NVML_SUCCESS;
 }
@@ -163,9 +188,10 @@ API nvmlReturn_t nvmlDeviceGetSramUniqueUncorrectedEccErrorCounts(
 
 API nvmlReturn_t nvmlDeviceGetDefaultEccMode(nvmlDevice_t device, uint *mode)
 {
-    struct ecc ecc;
+    uint card;
     NEED_ARGUMENT(mode);
-    TRY(ecc_of(device, &ecc));
+    TRY(card_of(device, &card));
+    NEED(state_identity(card)->flags & FLAG_ECC, NVML_ERROR_NOT_SUPPORTED);
     *mode = 1;
     return NVML_SUCCESS;
 }

@@ -116,14 +116,15 @@ API nvmlReturn_t nvmlDeviceGetComputeInstanceId(nvmlDevice_t device, uint *id)
 
 API nvmlReturn_t nvmlDeviceGetMaxMigDeviceCount(nvmlDevice_t device, uint *count)
 {
-    uint card, most = 0;
+    uint card, most = 0, is_cut;
     TRY(card_of(device, &card));
     NEED_ARGUMENT(count);
+    TRY(LIVE_FIELD(card, mig_mode, &is_cut));
     const struct identity *identity = state_identity(card);
     for (uint i = 0; i < MOST_MIG_PROFILES; i++)
         if (identity->mig_profiles[i].slices > most)
             most = identity->mig_profiles[i].slices;
-    *count = identity->flags & FLAG_MIG ? most : 0;
+    *count = identity->flags & FLAG_MIG && is_cut ? most : 0;
     return NVML_SUCCESS;
 }
 
@@ -269,7 +270,7 @@ API nvmlReturn_t nvmlDeviceGetGpuInstancePossiblePlacements_v2(nvmlDevice_t devi
 {
     uint card;
     const struct mig_profile *profile;
-    TRY(cut_card(device, &card));
+    TRY(mig_card(device, &card));
     NEED_ARGUMENT(count);
     TRY(mig_profile(card, id, &profile));
     if (to) {

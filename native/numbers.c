@@ -3,7 +3,7 @@
 
 enum part { IDENTITY, LIVE };
 
-/* Reads a number of 4 or 8 bytes from a card that has certain features. */
+/* Reads a number of 4 or 8 bytes, or two of 4, from a card that has certain features. */
 static nvmlReturn_t get(nvmlDevice_t device, enum part part, size_t offset, size_t size, uint needs,
                         void *to)
 {
@@ -14,8 +14,6 @@ static nvmlReturn_t get(nvmlDevice_t device, enum part part, size_t offset, size
     NEED((identity->flags & needs) == needs, NVML_ERROR_NOT_SUPPORTED);
     if (part == LIVE)
         return live_copy(card, offset, to, size);
-    uint32_t lost;
-    TRY(LIVE_FIELD(card, lost, &lost));
     *(uint32_t *)to = *(const uint32_t *)((const char *)identity + offset);
     return NVML_SUCCESS;
 }
@@ -31,15 +29,23 @@ static nvmlReturn_t get(nvmlDevice_t device, enum part part, size_t offset, size
         _Static_assert(sizeof(type) == sizeof((struct live *)0)->field, #name); \
         return get(device, LIVE, offsetof(struct live, field), sizeof(type), needs, value); \
     }
+/* Two that stand side by side. */
 #define LIVE_PAIR(name, one_field, other_field, needs) \
     API nvmlReturn_t name(nvmlDevice_t device, uint *one, uint *other) \
     { \
-        TRY(get(device, LIVE, offsetof(struct live, one_field), 4, needs, one)); \
-        return get(device, LIVE, offsetof(struct live, other_field), 4, needs, other); \
+        uint pair[2]; \
+        _Static_assert(offsetof(struct live, other_field) == offsetof(struct live, one_field) + 4, \
+                       #name); \
+        NEED_ARGUMENT(one && other); \
+        TRY(get(device, LIVE, offsetof(struct live, one_field), sizeof pair, needs, pair)); \
+        *one = pair[0]; \
+        *other = pair[1]; \
+        return NVML_SUCCESS; \
     }
 #define IDENTITY_PAIR(name, one_field, other_field, needs) \
     API nvmlReturn_t name(nvmlDevice_t device, uint *one, uint *other) \
     { \
+        NEED_ARGUMENT(one && other); \
         TRY(get(device, IDENTITY, offsetof(struct identity, one_field), 4, needs, one)); \
         return get(device, IDENTITY, offsetof(struct identity, other_field), 4, needs, other); \
     }
@@ -47,9 +53,11 @@ static nvmlReturn_t get(nvmlDevice_t device, enum part part, size_t offset, size
 #define ENGINE(name, field) \
     API nvmlReturn_t name(nvmlDevice_t device, uint *percent, uint *period) \
     { \
-        NEED_ARGUMENT(period); \
+        uint card; \
+        NEED_ARGUMENT(percent && period); \
+        TRY(uncut_card_of(device, &card)); \
         *period = 167000; \
-        return get(device, LIVE, offsetof(struct live, field), 4, 0, percent); \
+        return LIVE_FIELD(card, field, percent); \
     }
 
 IDENTITY_NUMBER(nvmlDeviceGetBrand, brand, 0)
@@ -94,12 +102,9 @@ ENGINE(nvmlDeviceGetOfaUtilization, ofa)
 
 API nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *use)
 {
-    uint card, is_cut;
-    TRY(card_of(device, &card));
+    uint card;
     NEED_ARGUMENT(use);
-    /* A card that MIG has cut doesn't say how busy it is as a whole. */
-    TRY(LIVE_FIELD(card, mig_mode, &is_cut));
-    NEED(!is_cut, NVML_ERROR_NOT_SUPPORTED);
+    TRY(uncut_card_of(device, &card));
     /* The two stand side by side. */
     _Static_assert(offsetof(struct live, memory) == offsetof(struct live, gpu) + 4, "utilization");
     return live_copy(card, offsetof(struct live, gpu), use, sizeof *use);

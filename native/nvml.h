@@ -37,6 +37,7 @@ typedef struct device_handle *nvmlDevice_t;
 typedef struct gpu_instance_handle *nvmlGpuInstance_t;
 typedef struct compute_instance_handle *nvmlComputeInstance_t;
 typedef struct event_set *nvmlEventSet_t;
+typedef struct gpm_sample *nvmlGpmSample_t;
 
 /* The version word of a record: its size, and which version it is. */
 #define VERSION_OF(type, version) ((uint)(sizeof(type) | (version) << 24))
@@ -277,6 +278,18 @@ typedef struct {
 typedef struct {
     uint version, isSupportedDevice;
 } nvmlGpmSupport_t;
+/* Names and units may be left out. */
+typedef struct {
+    uint metricId;
+    nvmlReturn_t nvmlReturn;
+    double value;
+    const char *shortName, *longName, *unit;
+} nvmlGpmMetric_t;
+typedef struct {
+    uint version, numMetrics;
+    nvmlGpmSample_t sample1, sample2;
+    nvmlGpmMetric_t metrics[477]; /* older programs have room for fewer: for numMetrics */
+} nvmlGpmMetricsGet_t;
 
 typedef struct {
     unsigned char clusterUuid[16];
@@ -300,6 +313,20 @@ typedef struct {
 } nvmlGpuFabricInfo_v3_t;
 
 typedef struct {
+    unsigned char type;
+    uint id;
+} nvmlGpuFabricClique_v1_t;
+typedef struct {
+    unsigned char clusterUuid[16];
+    uint status;
+    nvmlGpuFabricClique_v1_t cliques[64];
+    uint numCliques;
+    unsigned char state;
+    uint healthMask;
+    unsigned char healthSummary;
+} nvmlGpuFabricInfo_v4_t;
+
+typedef struct {
     nvmlDevice_t device;
     ullong eventType, eventData;
 } nvmlEventData_v1_t;
@@ -307,6 +334,14 @@ typedef struct {
     nvmlEventData_v1_t first;
     uint gpuInstanceId, computeInstanceId;
 } nvmlEventData_v2_t;
+/* All but these few are of structured events, which there are none of. */
+typedef struct {
+    uint timeoutMs, dataType;
+    char uuid[96], sourceModule[16];
+    ullong eventType, eventData, groupCursor, instanceId, timestampUsec, traceId;
+    uint gpuInstanceId, computeInstanceId, structured[11];
+    unsigned char groupSize, groupIndex;
+} nvmlEventSetWait_v3_t;
 
 typedef struct {
     uint start, size;

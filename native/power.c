@@ -31,10 +31,9 @@ static uint most(const struct identity *identity, uint type)
 
 API nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, uint type, uint *clock)
 {
-    uint card, lost;
+    uint card;
     TRY(card_of(device, &card));
     NEED_ARGUMENT(clock && type < CLOCK_COUNT);
-    TRY(LIVE_FIELD(card, lost, &lost));
     *clock = most(state_identity(card), type);
     return NVML_SUCCESS;
 }
@@ -46,11 +45,10 @@ API nvmlReturn_t nvmlDeviceGetMaxCustomerBoostClock(nvmlDevice_t device, uint ty
 
 API nvmlReturn_t nvmlDeviceGetDefaultApplicationsClock(nvmlDevice_t device, uint type, uint *clock)
 {
-    uint card, lost;
+    uint card;
     TRY(card_of(device, &card));
     NEED_ARGUMENT(clock && type < CLOCK_COUNT);
     NEED(type != CLOCK_VIDEO, NVML_ERROR_NOT_SUPPORTED);
-    TRY(LIVE_FIELD(card, lost, &lost));
     const struct identity *identity = state_identity(card);
     *clock =
         type == CLOCK_MEMORY ? identity->memory_clock_default : identity->graphics_clock_default;
@@ -211,11 +209,13 @@ API nvmlReturn_t nvmlDeviceGetCurrentClockFreqs(nvmlDevice_t device, nvmlDeviceC
 API nvmlReturn_t nvmlDeviceGetViolationStatus(nvmlDevice_t device, uint policy,
                                               nvmlViolationTime_t *to)
 {
+    enum { LAST_POLICY = 5, FIRST_TOTAL = 10 };
     uint card;
     struct live live;
     TRY(numbers_of(device, &card, &live));
     NEED_ARGUMENT(to && policy < COUNT_OF(live.violations));
-    *to = (nvmlViolationTime_t){live.timestamp - state_header()->started, live.violations[policy]};
+    NEED_ARGUMENT(policy <= LAST_POLICY || policy >= FIRST_TOTAL);
+    *to = (nvmlViolationTime_t){live.timestamp, live.violations[policy]};
     return NVML_SUCCESS;
 }
 
@@ -244,6 +244,7 @@ API nvmlReturn_t nvmlDeviceGetMarginTemperature(nvmlDevice_t device, nvmlMarginT
     uint card, now;
     TRY(nvmlDeviceGetTemperature(device, 0, &now));
     TRY(card_of(device, &card));
+    NEED(has_temperature_margin(state_identity(card)), NVML_ERROR_NOT_SUPPORTED);
     to->marginTemperature = (int)state_identity(card)->threshold_gpu_most - (int)now;
     return NVML_SUCCESS;
 }
@@ -252,10 +253,9 @@ API nvmlReturn_t nvmlDeviceGetTemperatureThreshold(nvmlDevice_t device, uint whi
                                                    uint *temperature)
 {
     enum { THRESHOLDS = 8 };
-    uint card, lost;
+    uint card;
     TRY(card_of(device, &card));
     NEED_ARGUMENT(temperature && which < THRESHOLDS);
-    TRY(LIVE_FIELD(card, lost, &lost));
     const struct identity *identity = state_identity(card);
     const uint known[THRESHOLDS] = {identity->threshold_shutdown, identity->threshold_slowdown,
                                     identity->threshold_memory_most, identity->threshold_gpu_most};
@@ -330,10 +330,9 @@ API nvmlReturn_t nvmlDeviceGetCoolerInfo(nvmlDevice_t device, nvmlCoolerInfo_v1_
 
 API nvmlReturn_t nvmlDeviceGetPowerManagementMode(nvmlDevice_t device, uint *mode)
 {
-    uint card, lost;
+    uint card;
     TRY(card_of(device, &card));
     NEED_ARGUMENT(mode);
-    TRY(LIVE_FIELD(card, lost, &lost));
     *mode = 1;
     return NVML_SUCCESS;
 }

@@ -111,7 +111,7 @@ static uint64_t sampled(void) { return sys_realtime() / 1000; }
 static nvmlReturn_t find_newer(nvmlDevice_t device, ullong seen, struct found *found)
 {
     uint card;
-    TRY(card_of(device, &card));
+    TRY(uncut_card_of(device, &card));
     TRY(find(device, ~0u, found));
     found->timestamp = sampled();
     NEED(found->count && found->timestamp > seen, NVML_ERROR_NOT_FOUND);
@@ -143,6 +143,8 @@ API nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device,
     NEED_ARGUMENT(info);
     NEED_VERSION(info, nvmlProcessesUtilizationInfo_v1_t, 1);
     TRY(find_newer(device, info->lastSeenTimeStamp, &found));
+    if (!info->procUtilArray)
+        info->processSamplesCount = 0;
     TRY(fit(&found, &info->processSamplesCount, info->procUtilArray));
     for (uint i = 0; i < found.count; i++) {
         const struct process *each = &found.process[i];
@@ -202,7 +204,11 @@ API nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, uint pid,
                                               nvmlAccountingStats_t *to)
 {
     struct found found;
+    uint card, mode;
     NEED_ARGUMENT(to);
+    TRY(card_of(device, &card));
+    TRY(LIVE_FIELD(card, accounting_mode, &mode));
+    NEED(mode, NVML_ERROR_NOT_SUPPORTED);
     TRY(find(device, PROCESS_COMPUTE, &found));
     for (uint i = 0; i < found.count; i++) {
         const struct process *each = &found.process[i];
@@ -219,22 +225,23 @@ API nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, uint pid,
 API nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, uint kind, ullong seen, uint *type,
                                       uint *count, nvmlSample_t *to)
 {
+    enum { POWER = 0, PROCESSOR_CLOCK = 5, MEMORY_CLOCK = 6, MODULE_POWER = 7 };
     uint card;
     struct live live;
     TRY(card_of(device, &card));
-    NEED_ARGUMENT(type && count);
+    NEED_ARGUMENT(type && count && (!to || *count));
     TRY(live_copy(card, 0, &live, LIVE_NUMBERS));
     const uint values[] = {live.power,   live.gpu,      live.memory,       live.encoder,
-                           live.decoder, live.sm_clock, live.memory_clock, live.power,
+                           live.decoder, live.sm_clock, live.memory_clock, 0,
                            live.jpeg,    live.ofa};
     NEED_ARGUMENT(kind < COUNT_OF(values));
+    bool is_use = kind != POWER && kind != PROCESSOR_CLOCK && kind != MEMORY_CLOCK;
+    NEED(kind != MODULE_POWER && !(is_use && live.mig_mode), NVML_ERROR_NOT_SUPPORTED);
     uint64_t timestamp = sampled();
     NEED(timestamp > seen, NVML_ERROR_NOT_FOUND);
     *type = VALUE_UINT;
-    if (to) {
-        NEED(*count, NVML_ERROR_INSUFFICIENT_SIZE);
+    if (to)
         *to = (nvmlSample_t){timestamp, {.ullVal = values[kind]}};
-    }
     *count = 1;
     return NVML_SUCCESS;
 }

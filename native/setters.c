@@ -43,10 +43,8 @@ static nvmlReturn_t set(nvmlDevice_t device, uint needs, uint operation, uint64_
                               .compute_instance = NO_INSTANCE,
                               .values = {value, other}};
     struct reply reply;
-    uint lost;
     TRY(card_of(device, &request.card));
     NEED((state_identity(request.card)->flags & needs) == needs, NVML_ERROR_NOT_SUPPORTED);
-    TRY(LIVE_FIELD(request.card, lost, &lost));
     return ask(&request, &reply);
 }
 

@@ -7,8 +7,8 @@
 
 static char *region;
 static char folder[PATH_SIZE];
-static uint32_t epoch; /* odd while the file is replaced */
-static struct lock follow_lock;
+static uint32_t epoch; /* odd while the file is replaced and its cards are chosen */
+static struct lock open_lock;
 static uint64_t given_up[MOST_CARDS]; /* sequences whose writer is gone */
 
 const char *state_folder(void) { return folder; }
@@ -117,32 +117,55 @@ static nvmlReturn_t map(int fd)
     }
     size_t size = ((size_t)sys_size(fd) + 0xfff) & ~(size_t)0xfff;
     NEED(size <= REGION_SIZE, NVML_ERROR_DRIVER_NOT_LOADED);
-    __atomic_add_fetch(&epoch, 1, __ATOMIC_SEQ_CST);
     bool bad = failed(sys_map(region, size, PROTECT_READ, MAP_SHARED_FILE | MAP_AT, fd));
-    __atomic_add_fetch(&epoch, 1, __ATOMIC_SEQ_CST);
     return bad ? NVML_ERROR_MEMORY : NVML_SUCCESS;
 }
 
-nvmlReturn_t state_open(void)
+static nvmlReturn_t open_and_choose(void)
 {
     long fd = open_file();
     NEED(fd >= 0, NVML_ERROR_DRIVER_NOT_LOADED);
     nvmlReturn_t result = map((int)fd);
     sys_close((int)fd);
-    if (result == NVML_SUCCESS)
+    if (result == NVML_SUCCESS) {
+        handles_follow();
         visible_choose();
+    }
     return result;
+}
+
+static nvmlReturn_t open_locked(void)
+{
+    __atomic_or_fetch(&epoch, 1, __ATOMIC_SEQ_CST);
+    nvmlReturn_t result = open_and_choose();
+    __atomic_add_fetch(&epoch, 1, __ATOMIC_SEQ_CST);
+    return result;
+}
+
+nvmlReturn_t state_open(void)
+{
+    lock_take(&open_lock);
+    nvmlReturn_t result = open_locked();
+    lock_give(&open_lock);
+    return result;
+}
+
+/* A child of fork() may have left the thread that opens the file behind: it does so itself. */
+static bool is_settled(void)
+{
+    return !(__atomic_load_n(&epoch, __ATOMIC_ACQUIRE) & 1) &&
+           !__atomic_load_n(&state_header()->moved, __ATOMIC_RELAXED);
 }
 
 void state_follow(void)
 {
-    if (!__atomic_load_n(&state_header()->moved, __ATOMIC_RELAXED))
+    if (is_settled())
         return;
-    lock_take(&follow_lock);
+    lock_take(&open_lock);
     /* A file that can't be read is no reason to lose the one that could. */
-    if (state_header()->moved)
-        state_open();
-    lock_give(&follow_lock);
+    if (!is_settled())
+        open_locked();
+    lock_give(&open_lock);
 }
 
 __attribute__((destructor)) static void leave(void)
@@ -178,21 +201,30 @@ static bool may_wait(uint card, uint64_t sequence, uint tries)
     return false;
 }
 
-nvmlReturn_t live_copy(uint card, size_t offset, void *to, size_t size)
+nvmlReturn_t live_peek(uint card, size_t offset, void *to, size_t size)
 {
     NEED(card < state_header()->card_count, NVML_ERROR_GPU_IS_LOST);
     const struct live *live = &card_at(card)->live;
     for (uint tries = 0;; tries++) {
-        uint32_t file = __atomic_load_n(&epoch, __ATOMIC_ACQUIRE);
         uint64_t sequence = __atomic_load_n(&live->sequence, __ATOMIC_ACQUIRE);
         if (sequence % 2 && may_wait(card, sequence, tries))
             continue;
         copy(to, (const char *)live + offset, size);
         uint32_t lost = __atomic_load_n(&live->lost, __ATOMIC_RELAXED);
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
-        if (__atomic_load_n(&live->sequence, __ATOMIC_RELAXED) == sequence &&
-            __atomic_load_n(&epoch, __ATOMIC_RELAXED) == file)
+        if (__atomic_load_n(&live->sequence, __ATOMIC_RELAXED) == sequence)
             return lost ? NVML_ERROR_GPU_IS_LOST : NVML_SUCCESS;
+    }
+}
+
+nvmlReturn_t live_copy(uint card, size_t offset, void *to, size_t size)
+{
+    for (;; state_follow()) {
+        uint32_t file = __atomic_load_n(&epoch, __ATOMIC_ACQUIRE);
+        nvmlReturn_t result = live_peek(card, offset, to, size);
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        if (file % 2 == 0 && __atomic_load_n(&epoch, __ATOMIC_RELAXED) == file)
+            return result;
     }
 }
 

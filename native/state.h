@@ -26,11 +26,19 @@ nvmlReturn_t state_open(void);
 const char *state_folder(void);
 const struct header *state_header(void);
 const struct identity *state_identity(uint card);
+/* Since Ada, cards say how far they are from their limits; before, what these are. */
+static inline bool has_temperature_margin(const struct identity *identity)
+{
+    enum { ADA = 8 };
+    return identity->architecture >= ADA;
+}
 /* Follows the file if another one has taken its place. */
 void state_follow(void);
 
 /* Copies a part of a card's live record as it was at one moment. */
 nvmlReturn_t live_copy(uint card, size_t offset, void *to, size_t size);
+/* The same for whoever opens the file, while it may not yet be used by others. */
+nvmlReturn_t live_peek(uint card, size_t offset, void *to, size_t size);
 #define LIVE_FIELD(card, field, to) \
     live_copy(card, offsetof(struct live, field), to, sizeof((struct live *)0)->field)
 /* All of it up to the processes. */
@@ -50,13 +58,20 @@ const char *visible_owner(void);
 
 /* handles.c */
 nvmlReturn_t place_of(nvmlDevice_t device, struct place *place);
-/* The same for what only a whole card has. */
+/* The same for what only a whole card has, and only while it isn't lost. */
 nvmlReturn_t card_of(nvmlDevice_t device, uint *card);
+/* The same for what a card doesn't say any more that MIG has cut: how busy it is. */
+nvmlReturn_t uncut_card_of(nvmlDevice_t device, uint *card);
 nvmlDevice_t device_handle(uint card);
 nvmlDevice_t mig_handle(uint card, uint gpu_instance, uint compute_instance);
+/* Which of the handles is a card's, from now on in every file that has the card. */
+uint handle_number(uint card);
+/* Finds the cards of all handles in a file that has just been opened. */
+void handles_follow(void);
 
-/* events.c: frees all sets. */
+/* events.c, gpm.c: free what clients forgot to. */
 void events_forget(void);
+void gpm_forget(void);
 
 /* For getters with many ways out: returns a result that isn't a success. */
 #define TRY(call) \

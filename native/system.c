@@ -160,6 +160,9 @@ static uint64_t now(int clock)
 uint64_t sys_monotonic(void) { return now(1); }
 uint64_t sys_realtime(void) { return now(0); }
 
+/* Whoever sets something waits no longer than this for an agent that hangs, in ns. */
+#define LONGEST_ANSWER 10000000000ull
+
 long sys_connect(const char *path)
 {
     struct {
@@ -171,11 +174,13 @@ long sys_connect(const char *path)
     long fd = call(NR_socket, 1, 1 | 02000000, 0, 0, 0, 0);
     if (fd < 0)
         return fd;
-    /* Whoever sets something waits no longer than this for an agent that hangs. */
-    struct timespec64 limit = {10, 0};
+    struct timespec64 limit = timespec(LONGEST_ANSWER);
     call(NR_setsockopt, fd, 1, 20, P(&limit), sizeof limit, 0);
     call(NR_setsockopt, fd, 1, 21, P(&limit), sizeof limit, 0);
-    long failed = call(NR_connect, fd, P(&address), sizeof address, 0, 0, 0);
+    long failed;
+    do
+        failed = call(NR_connect, fd, P(&address), sizeof address, 0, 0, 0);
+    while (failed == ERROR_INTERRUPTED);
     if (failed < 0) {
         sys_close((int)fd);
         return failed;
@@ -183,16 +188,32 @@ long sys_connect(const char *path)
     return fd;
 }
 
+/* A signal of the program's may come at any time (Go sends itself many): it ends no call here. */
+
 long sys_send(int fd, const void *from, size_t size)
 {
     enum { NO_SIGNAL = 0x4000 };
-    return call(NR_sendto, fd, P(from), (long)size, NO_SIGNAL, 0, 0);
+    long sent;
+    do
+        sent = call(NR_sendto, fd, P(from), (long)size, NO_SIGNAL, 0, 0);
+    while (sent == ERROR_INTERRUPTED);
+    return sent;
 }
 
 long sys_receive(int fd, void *to, size_t size)
 {
-    enum { WAIT_FOR_ALL = 0x100 };
-    return call(NR_recvfrom, fd, P(to), (long)size, WAIT_FOR_ALL, 0, 0);
+    uint64_t end = sys_monotonic() + LONGEST_ANSWER;
+    size_t filled = 0;
+    while (filled < size) {
+        long got = call(NR_recvfrom, fd, P((char *)to + filled), (long)(size - filled), 0, 0, 0);
+        if (got > 0)
+            filled += (size_t)got;
+        else if (got != ERROR_INTERRUPTED)
+            return got;
+        else if (sys_monotonic() >= end)
+            return ERROR_AGAIN;
+    }
+    return (long)filled;
 }
 
 void sys_hostname(char *to, size_t size)

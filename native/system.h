@@ -29,13 +29,14 @@ uint64_t sys_monotonic(void);
 uint64_t sys_realtime(void);
 long sys_connect(const char *path);
 long sys_send(int fd, const void *from, size_t size);
+/* Receives all of it; ERROR_AGAIN: it didn't come in time. */
 long sys_receive(int fd, void *to, size_t size);
 void sys_hostname(char *to, size_t size);
 
 enum { OPEN_READ = 02000000, OPEN_PATH = 012000000 };
 enum { PROTECT_NONE = 0, PROTECT_READ = 1 };
 enum { MAP_SHARED_FILE = 0x01, MAP_RESERVED = 0x4022, MAP_AT = 0x10 };
-enum { ERROR_AGAIN = -11 };
+enum { ERROR_INTERRUPTED = -4, ERROR_AGAIN = -11 };
 
 /* A lock that survives fork(): a holder that is no thread of this process holds nothing. */
 struct lock {

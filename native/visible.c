@@ -56,7 +56,9 @@ static void show_mig(struct choice *choice, const char *name, size_t length)
 {
     for (uint card = 0; card < state_header()->card_count; card++) {
         struct compute_instance found[MOST_COMPUTE_INSTANCES];
-        LIVE_FIELD(card, compute_instances, found);
+        if (live_peek(card, offsetof(struct live, compute_instances), found, sizeof found) !=
+            NVML_SUCCESS)
+            continue;
         for (uint i = 0; i < MOST_COMPUTE_INSTANCES; i++) {
             bool named = found[i].used && text_equal_part(found[i].uuid, name, length);
             if (!named || choice->mig_name_count == MOST_MIG_NAMES)
@@ -158,19 +160,20 @@ static void hide_without_node(struct choice *choice, bool even_if_there_is_none)
     choice->count = kept;
 }
 
-/* HAMi writes 3000m or 2g; without a letter it is bytes, and 0 is no limit. */
+/* HAMi writes 3000m or 2g; without a letter it is bytes. 0, or more than there can be: no limit. */
 static uint64_t bytes_of(const char *text)
 {
     uint64_t value;
     const char *end = text ? text_number(text, 10, &value) : NULL;
     if (!end)
         return 0;
+    uint shift = 0;
     switch (*end | 0x20) {
-    case 'g': return value << 30;
-    case 'm': return value << 20;
-    case 'k': return value << 10;
-    default: return value;
+    case 'g': shift = 30; break;
+    case 'm': shift = 20; break;
+    case 'k': shift = 10; break;
     }
+    return value > UINT64_MAX >> shift ? 0 : value << shift;
 }
 
 /* HAMi gives each container a file of its own, named after it: …/UID_0.cache. */

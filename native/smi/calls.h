@@ -35,7 +35,7 @@ number_call nvmlDeviceGetIndex, nvmlDeviceGetMinorNumber, nvmlDeviceGetBrand,
     nvmlDeviceGetPowerManagementMode, nvmlDeviceGetPowerUsage, nvmlDeviceGetPowerManagementLimit,
     nvmlDeviceGetEnforcedPowerLimit, nvmlDeviceGetPowerManagementDefaultLimit,
     nvmlDeviceGetMaxMigDeviceCount, nvmlDeviceGetGpuInstanceId, nvmlDeviceGetComputeInstanceId,
-    nvmlDeviceGetVirtualizationMode;
+    nvmlDeviceGetVirtualizationMode, nvmlDeviceIsMigDeviceHandle;
 wide_call nvmlDeviceGetCurrentClocksEventReasons, nvmlDeviceGetSupportedClocksEventReasons;
 pair_call nvmlDeviceGetMigMode, nvmlDeviceGetEccMode, nvmlDeviceGetGspFirmwareMode,
     nvmlDeviceGetCudaComputeCapability, nvmlDeviceGetEncoderUtilization,

@@ -25,7 +25,7 @@ static uint index_of(const char *id, size_t length)
     char name[80];
     uint64_t index;
     nvmlDevice_t device;
-    uint count = 0, found;
+    uint count = 0, found, is_mig;
     if (length >= sizeof name)
         return NO_INSTANCE;
     text_print(name, sizeof name, "%.*s", (int)length, id);
@@ -33,16 +33,21 @@ static uint index_of(const char *id, size_t length)
     nvmlDeviceGetCount_v2(&count);
     if (end && !*end)
         return index < count ? (uint)index : NO_INSTANCE;
-    if (nvmlDeviceGetHandleByUUID(name, &device) == NVML_SUCCESS ||
-        nvmlDeviceGetHandleByPciBusId_v2(name, &device) == NVML_SUCCESS)
-        return nvmlDeviceGetIndex(device, &found) == NVML_SUCCESS ? found : NO_INSTANCE;
-    return NO_INSTANCE;
+    if (nvmlDeviceGetHandleByUUID(name, &device) != NVML_SUCCESS &&
+        nvmlDeviceGetHandleByPciBusId_v2(name, &device) != NVML_SUCCESS)
+        return NO_INSTANCE;
+    /* A MIG device's index is one within its card. */
+    if (nvmlDeviceIsMigDeviceHandle(device, &is_mig) != NVML_SUCCESS || is_mig)
+        return NO_INSTANCE;
+    return nvmlDeviceGetIndex(device, &found) == NVML_SUCCESS ? found : NO_INSTANCE;
 }
 
 static void choose_listed(const char *ids, bool chosen[MOST_CARDS])
 {
     while (*ids) {
         size_t length = 0;
+        while (*ids == ' ')
+            ids++;
         while (ids[length] && ids[length] != ',')
             length++;
         uint index = index_of(ids, length);

@@ -33,22 +33,26 @@ static bool equal_in_any_case(const char *name, const char *text, size_t length)
     return !name[length];
 }
 
-/* Reads -d; returns false if it names what isn't there. */
-static bool read_parts(const char *text, uint *chosen)
+/* Reads the parts that -d names, none if it is NULL. */
+static int read_parts(const char *text, uint *chosen)
 {
-    for (*chosen = 0; *text;) {
+    *chosen = 0;
+    while (text && *text) {
         size_t length = 0;
         uint i = 0;
         while (text[length] && text[length] != ',')
             length++;
         while (i < COUNT_OF(parts) && !equal_in_any_case(parts[i].name, text, length))
             i++;
-        if (i == COUNT_OF(parts))
-            return false;
-        *chosen |= parts[i].part;
+        *chosen = i < COUNT_OF(parts) ? *chosen | parts[i].part : 0;
+        if (!*chosen)
+            break;
         text += length + (text[length] == ',');
     }
-    return *chosen;
+    if (!text || *chosen)
+        return EXIT_GOOD;
+    print("Failed to parse --display/-d flags\n");
+    return EXIT_USAGE;
 }
 
 void row_print(uint depth, const char *label, const char *text)
@@ -82,9 +86,15 @@ static void show_card(nvmlDevice_t device, uint chosen)
             continue;
         if (row->show) {
             row->show(device);
+        } else if (row->limit && field_show(row->limit, device, text) == NVML_SUCCESS) {
+            char label[FIELD_SIZE];
+            text_print(label, sizeof label, "%s T.Limit Temp", row->label);
+            row_print(row->depth, label, text);
         } else if (row->field) {
+            char label[FIELD_SIZE];
             field_show(row->field, device, text);
-            row_print(row->depth, row->label, text);
+            text_print(label, sizeof label, "%s%s", row->label, row->limit ? " Temp" : "");
+            row_print(row->depth, label, text);
         } else if (row->needs && field_show(row->needs, device, text) == NVML_ERROR_NOT_SUPPORTED) {
             row_print(row->depth, row->label, text);
             skipped = row->depth;
@@ -96,23 +106,19 @@ static void show_card(nvmlDevice_t device, uint chosen)
 
 int details_show(const struct cards *cards, const char *sections)
 {
-    uint chosen = 0, count = 0;
+    uint chosen;
     char text[FIELD_SIZE];
-    int version;
-    if (sections && !read_parts(sections, &chosen)) {
-        print("Failed to parse --display/-d flags\n");
-        return EXIT_USAGE;
-    }
+    int code = read_parts(sections, &chosen);
+    if (code)
+        return code;
     print("\n==============NVSMI LOG==============\n\n");
-    text_moment(text, sizeof text, sys_realtime() / 1000);
+    field_show(".moment", NULL, text);
     row_print(0, "Timestamp", text);
-    show_driver_version(NULL, text);
+    field_show("driver_version", NULL, text);
     row_print(0, "Driver Version", text);
-    if (nvmlSystemGetCudaDriverVersion_v2(&version) == NVML_SUCCESS)
-        text_print(text, sizeof text, "%d.%d", version / 1000, version % 1000 / 10);
+    field_show(".cuda", NULL, text);
     row_print(0, "CUDA Version", text);
-    nvmlDeviceGetCount_v2(&count);
-    text_print(text, sizeof text, "%u", count);
+    field_show("count", NULL, text);
     print("\n");
     row_print(0, "Attached GPUs", text);
     for (uint i = 0; i < cards->count; i++)

@@ -33,6 +33,7 @@ struct row {
     const char *field;          /* NULL: a heading, or … */
     void (*show)(nvmlDevice_t); /* … what prints its rows by itself */
     const char *needs;          /* of a heading: without that field it is a row that says N/A */
+    const char *limit; /* a field that newer cards have instead: how far they are from it */
 };
 
 extern const struct row rows[];

@@ -126,7 +126,8 @@ static void show_samples(nvmlDevice_t card, const char *label, uint kind, const 
     }
     uint value = sample.sampleValue.uiVal;
     if (kind == IN_MILLIWATTS)
-        text_print(text, sizeof text, "%u.%02u %s", value / 1000, value % 1000 / 10, unit);
+        text_print(text, sizeof text, "%u.%02u %s", (value + 5) / 1000, (value + 5) % 1000 / 10,
+                   unit);
     else
         text_print(text, sizeof text, "%u %s", value, unit);
     row_print(1, label, NULL);

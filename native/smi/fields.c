@@ -67,11 +67,11 @@ static nvmlReturn_t read_sram(nvmlDevice_t device, uint part, uint64_t *value)
 {
     nvmlEccSramErrorStatus_v1_t status = {.version = VERSION_OF(nvmlEccSramErrorStatus_v1_t, 1)};
     TRY(nvmlDeviceGetSramEccErrorStatus(device, &status));
-    const uint64_t parts[] = {status.volatileUncParity,     status.volatileUncSecDed,
-                              status.aggregateUncParity,    status.aggregateUncSecDed,
-                              status.bThresholdExceeded,    status.aggregateUncBucket[0],
-                              status.aggregateUncBucket[1], status.aggregateUncBucket[2],
-                              status.aggregateUncBucket[3], status.aggregateUncBucket[4]};
+    const uint64_t parts[] = {
+        status.volatileUncParity,     status.volatileUncSecDed,     status.aggregateUncParity,
+        status.aggregateUncSecDed,    status.bThresholdExceeded,    status.aggregateUncBucket[0],
+        status.aggregateUncBucket[1], status.aggregateUncBucket[2], status.aggregateUncBucket[3],
+        status.aggregateUncBucket[4], status.volatileCor,           status.aggregateCor};
     *value = parts[part];
     return NVML_SUCCESS;
 }
@@ -181,6 +181,7 @@ static void write_number(enum look look, uint64_t value, char *to)
         return;
     }
     switch (look) {
+    case SIGNED: text_print(to, FIELD_SIZE, "%d", (int)value); return;
     case WATTS:
         value = (value + 5) / 10;
         text_print(to, FIELD_SIZE, "%u.%02u", (uint)(value / 100), (uint)(value % 100));

@@ -36,8 +36,9 @@ enum source {
 /* How it is written. */
 enum look {
     PLAIN,
-    WATTS, /* from mW */
-    MIB,   /* from bytes */
+    SIGNED, /* of 32 bits */
+    WATTS,  /* from mW */
+    MIB,    /* from bytes */
     SWITCH,
     ON_OFF,
     YES_NO,
@@ -88,9 +89,9 @@ nvmlReturn_t field_read(const struct field *field, nvmlDevice_t device, char *to
 /* The same by name, and with its unit: for those who know that there is such a field. */
 nvmlReturn_t field_show(const char *name, nvmlDevice_t device, char *to);
 
-special_call show_timestamp, show_driver_version, show_count, show_bus_id, show_compute_capability,
-    show_margin, show_addressing_mode, show_c2c_mode, show_fabric_state, show_fabric_status,
-    show_clique, show_cluster, show_gsp_firmware, show_inforom_oem, show_inforom_ecc,
-    show_inforom_power, show_flush_time, show_flush_duration;
+special_call show_timestamp, show_moment, show_cuda_version, show_driver_version, show_count,
+    show_bus_id, show_compute_capability, show_margin, show_addressing_mode, show_c2c_mode,
+    show_fabric_state, show_fabric_status, show_clique, show_cluster, show_gsp_firmware,
+    show_inforom_oem, show_inforom_ecc, show_inforom_power, show_flush_time, show_flush_duration;
 
 #endif

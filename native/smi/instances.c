@@ -67,13 +67,26 @@ static void rule(char corner, char dash, uint width)
 
 /* GPU instances. */
 
+/* Finds the profiles of a card, those of few slices first; returns how many. */
+static uint sorted_profiles(nvmlDevice_t card, gpu_profile to[GPU_PROFILES])
+{
+    enum { MOST_SLICES = 8 };
+    gpu_profile found;
+    uint count = 0;
+    for (uint slices = 1; slices <= MOST_SLICES; slices++)
+        for (uint number = 0; number < GPU_PROFILES; number++)
+            if (gpu_profile_numbered(card, number, &found) && found.sliceCount == slices)
+                to[count++] = found;
+    return count;
+}
+
 static void list_gpu_profiles(const struct chosen *card)
 {
-    for (uint number = 0; number < GPU_PROFILES; number++) {
-        gpu_profile profile;
+    gpu_profile profiles[GPU_PROFILES];
+    uint count = sorted_profiles(card->device, profiles);
+    for (uint i = 0; i < count; i++) {
+        gpu_profile profile = profiles[i];
         uint left = 0;
-        if (!gpu_profile_numbered(card->device, number, &profile))
-            continue;
         nvmlDeviceGetGpuInstanceRemainingCapacity(card->device, profile.id, &left);
         char memory[24];
         text_print(memory, sizeof memory, "%u.%02u", (uint)(profile.memorySizeMB / 1024),
@@ -102,23 +115,24 @@ static int list_all_gpu_profiles(const struct cards *cards)
 
 static int list_placements(const struct cards *cards)
 {
-    for (uint i = 0; i < cards->count; i++)
-        for (uint number = 0; number < GPU_PROFILES; number++) {
-            gpu_profile profile;
+    for (uint i = 0; i < cards->count; i++) {
+        nvmlDevice_t device = cards->card[i].device;
+        gpu_profile profiles[GPU_PROFILES];
+        uint profile_count = sorted_profiles(device, profiles);
+        for (uint p = 0; p < profile_count; p++) {
             nvmlPlacement_t places[MOST_PLACEMENTS];
             uint count = MOST_PLACEMENTS;
-            nvmlDevice_t device = cards->card[i].device;
-            if (!gpu_profile_numbered(device, number, &profile) ||
-                nvmlDeviceGetGpuInstancePossiblePlacements_v2(device, profile.id, places, &count) !=
-                    NVML_SUCCESS ||
+            if (nvmlDeviceGetGpuInstancePossiblePlacements_v2(device, profiles[p].id, places,
+                                                              &count) != NVML_SUCCESS ||
                 !count)
                 continue;
-            print("GPU %2u Profile ID %2u Placement%s: {", cards->card[i].index, profile.id,
+            print("GPU %2u Profile ID %2u Placement%s: {", cards->card[i].index, profiles[p].id,
                   count > 1 ? "s" : " ");
             for (uint k = 0; k < count; k++)
                 print(k ? ",%u" : "%u", places[k].start);
             print("}:%u\n", places[0].size);
         }
+    }
     return EXIT_GOOD;
 }
 
@@ -260,8 +274,8 @@ int mig_command(const struct cards *all, int count, char **arguments)
         else if (text_equal(option, "-ci") && takes_value(count, arguments, i))
             wanted.compute_ids = arguments[++i];
         else {
-            print("ERROR: Option %s is not recognized. Please run 'nvidia-smi -h'.\n\n", option);
-            return EXIT_BAD_OPTION;
+            print("Option \"%s\" is not recognized.\n", option);
+            return EXIT_USAGE;
         }
     }
     if (verb == COUNT_OF(verbs))

@@ -3,18 +3,28 @@
 
 struct options {
     const char *ids, *display, *query_gpu, *query_processes, *format, *groups;
+    const char *seconds, *milliseconds, *count;
     const struct setting *setting;
     const char *value;
-    bool list, details, matrix, status;
+    bool list, list_excluded, details, xml, matrix, status;
     uint64_t pause; /* ns between two rounds; 0: one round only */
     uint rounds;    /* 0: until it is stopped */
 };
 
-static int refuse(const char *option, const char *why)
+static int refuse(const char *option, const char *why, int code)
 {
-    print("ERROR: Option %s %s. Please run 'nvidia-smi -h'%s\n\n", option, why,
-          text_equal(why, "is not recognized") ? "." : " for help.");
-    return text_equal(why, "is not recognized") ? EXIT_BAD_OPTION : EXIT_USAGE;
+    print("ERROR: Option %s %s. Please run 'nvidia-smi -h' for help.\n\n", option, why);
+    return code;
+}
+
+static int unknown_option(const char *command, const char *option)
+{
+    if (*command) {
+        print("Option \"%s\" is not recognized.\n", option);
+        return EXIT_USAGE;
+    }
+    print("ERROR: Option %s is not recognized. Please run 'nvidia-smi -h'.\n\n", option);
+    return EXIT_BAD_OPTION;
 }
 
 static bool starts_with(const char *text, const char *start)
@@ -23,7 +33,10 @@ static bool starts_with(const char *text, const char *start)
     return text_length(text) >= length && text_equal_part(start, text, length);
 }
 
-/* Options with a value: -i 0, -i=0, --id=0 or --id 0. */
+/* What value_of returns where the value is missing. */
+static const char missing[] = "";
+
+/* Options with a value: -i 0, -i=0, --id=0 or --id 0. Returns NULL if it is another one. */
 static const char *value_of(const char *name, const char *long_name, int count, char **arguments,
                             int *at)
 {
@@ -34,71 +47,114 @@ static const char *value_of(const char *name, const char *long_name, int count, 
         const char *rest = arguments[*at] + text_length(names[i]);
         if (*rest == '=')
             return rest + 1;
-        if (!*rest && *at + 1 < count)
-            return arguments[++*at];
         if (!*rest)
-            return "";
+            return *at + 1 < count ? arguments[++*at] : missing;
     }
     return NULL;
 }
 
-static bool read_uint(const char *text, uint64_t *value)
-{
-    const char *end = text_number(text, 10, value);
-    return end && !*end;
-}
-
 /* Reads one option; returns what the program should if it can't be. */
-static int read_option(int count, char **arguments, int *at, bool is_monitor,
+static int read_option(int count, char **arguments, int *at, const char *command,
                        struct options *options)
 {
+    bool is_monitor = text_equal(command, "dmon") || text_equal(command, "pmon");
+    bool repeats = is_monitor || options->seconds || options->milliseconds;
     const struct {
         const char *name, *long_name, **to;
-    } texts[] = {
-        {"-i", "--id", &options->ids},
-        {is_monitor ? NULL : "-d", "--display", &options->display},
-        {"--query-gpu", NULL, &options->query_gpu},
-        {"--query-compute-apps", NULL, &options->query_processes},
-        {"--format", NULL, &options->format},
-        {is_monitor ? "-s" : NULL, is_monitor ? "--select" : NULL, &options->groups},
+        const char *otherwise; /* what a missing value is */
+    } valued[] = {
+        {"-i", "--id", &options->ids, NULL},
+        {is_monitor ? NULL : "-d", "--display", &options->display, NULL},
+        {"--query-gpu", NULL, &options->query_gpu, NULL},
+        {"--query-compute-apps", NULL, &options->query_processes, NULL},
+        {"--format", NULL, &options->format, NULL},
+        {is_monitor ? "-s" : NULL, is_monitor ? "--select" : NULL, &options->groups, NULL},
+        {"-lms", "--loop-ms", &options->milliseconds, NULL},
+        {is_monitor ? "-d" : "-l", "--loop", &options->seconds, "5"},
+        {repeats ? "-c" : NULL, repeats ? "--count" : NULL, &options->count, NULL},
+    };
+    const struct {
+        const char *name, *long_name;
+        bool *to;
+    } flags[] = {
+        {"-L", "--list-gpus", &options->list},
+        {"-B", "--list-excluded-gpus", &options->list_excluded},
+        {"-q", "--query", &options->details},
+        {"-x", "--xml-format", &options->xml},
+        {"-m", "--matrix", &options->matrix},
+        {"-s", "--status", &options->status},
     };
     const char *option = arguments[*at], *value;
-    uint64_t number;
-    for (uint i = 0; i < COUNT_OF(texts); i++)
-        if ((value = value_of(texts[i].name, texts[i].long_name, count, arguments, at))) {
-            *texts[i].to = value;
+    for (uint i = 0; i < COUNT_OF(valued); i++) {
+        value = value_of(valued[i].name, valued[i].long_name, count, arguments, at);
+        if (value == missing && !valued[i].otherwise)
+            return refuse(option, "is missing its value", EXIT_BAD_OPTION);
+        if (value) {
+            *valued[i].to = value == missing ? valued[i].otherwise : value;
             return EXIT_GOOD;
         }
-    if ((value = value_of("-lms", "--loop-ms", count, arguments, at))) {
-        if (!read_uint(value, &number) || !number)
-            return refuse(option, "needs milliseconds");
-        options->pause = number * 1000000;
-    } else if ((value = value_of(is_monitor ? "-d" : "-l", "--loop", count, arguments, at))) {
-        if (!read_uint(value, &number) || !number)
-            return refuse(option, "needs seconds");
-        options->pause = number * 1000000000;
-    } else if ((is_monitor || options->pause) &&
-               (value = value_of("-c", "--count", count, arguments, at))) {
-        if (!read_uint(value, &number) || !number || number > UINT32_MAX)
-            return refuse(option, "needs a number of rounds");
-        options->rounds = (uint)number;
-    } else if (text_equal(option, "-L") || text_equal(option, "--list-gpus")) {
-        options->list = true;
-    } else if (text_equal(option, "-q") || text_equal(option, "--query")) {
-        options->details = true;
-    } else if (text_equal(option, "-m") || text_equal(option, "--matrix")) {
-        options->matrix = true;
-    } else if (text_equal(option, "-s") || text_equal(option, "--status")) {
-        options->status = true;
-    } else {
-        for (uint i = 0; i < setting_count; i++)
-            if ((value =
-                     value_of(settings[i].option, settings[i].long_option, count, arguments, at))) {
-                options->setting = &settings[i];
-                options->value = value;
-                return EXIT_GOOD;
-            }
-        return refuse(option, "is not recognized");
+    }
+    for (uint i = 0; i < COUNT_OF(flags); i++)
+        if (text_equal(option, flags[i].name) || text_equal(option, flags[i].long_name)) {
+            *flags[i].to = true;
+            return EXIT_GOOD;
+        }
+    for (uint i = 0; i < setting_count; i++) {
+        value = value_of(settings[i].option, settings[i].long_option, count, arguments, at);
+        if (value == missing)
+            return refuse(option, "is missing its value", EXIT_BAD_OPTION);
+        if (value) {
+            options->setting = &settings[i];
+            options->value = value;
+            return EXIT_GOOD;
+        }
+    }
+    return unknown_option(command, option);
+}
+
+static bool read_positive(const char *text, uint64_t most, uint64_t *value)
+{
+    const char *end = text_number(text, 10, value);
+    return end && !*end && *value && *value <= most;
+}
+
+/* Reads how often and how many times something is shown. */
+static int read_rounds(struct options *options)
+{
+    enum { LONGEST = 1000000000 };
+    uint64_t number;
+    const char *loop = options->milliseconds ? options->milliseconds : options->seconds;
+    if (loop && !read_positive(loop, LONGEST, &number)) {
+        print("Provided [-l(ms) | --loop(-ms)=] value is incorrect. Loop frequency must be greater "
+              "than 0.\n\n");
+        return EXIT_USAGE;
+    }
+    if (loop)
+        options->pause = number * (options->milliseconds ? 1000000 : 1000000000);
+    if (options->count && !read_positive(options->count, UINT32_MAX, &number))
+        return refuse("-c", "needs a number of rounds", EXIT_USAGE);
+    options->rounds = options->count ? (uint)number : 0;
+    return EXIT_GOOD;
+}
+
+/* Refuses options that mean nothing without others. */
+static int check_together(const struct options *options)
+{
+    if (options->list && options->ids)
+        return refuse("-i", "is not valid for this command", EXIT_USAGE);
+    if (options->format && !options->query_gpu && !options->query_processes)
+        return unknown_option("", "--format");
+    if (options->xml && options->display && options->details) {
+        print("Invalid combination of input arguments: --display/-d flags can not be combined with "
+              "-x/--xml-format flags.\n");
+        return EXIT_USAGE;
+    }
+    if ((options->display || options->xml) && !options->details) {
+        print("Invalid combination of input arguments. Specify -q/--query and %s query.  Please "
+              "run 'nvidia-smi -h' for help.\n\n",
+              options->display ? "-d/--display to run a filtered"
+                               : "-x/--xml-format to run an XML");
+        return EXIT_USAGE;
     }
     return EXIT_GOOD;
 }
@@ -109,6 +165,10 @@ static int show(const char *command, const struct options *options, uint round)
     struct cards cards;
     if (options->list)
         return cards_list();
+    if (options->list_excluded) {
+        print("No excluded devices found.\n");
+        return EXIT_GOOD;
+    }
     int code = cards_choose(options->ids, &cards);
     if (code)
         return code;
@@ -126,6 +186,8 @@ static int show(const char *command, const struct options *options, uint round)
         return query_show(&cards, options->query_gpu, options->format, !round);
     if (options->query_processes)
         return processes_query(&cards, options->query_processes, options->format);
+    if (options->xml)
+        return xml_show(&cards);
     return options->details ? details_show(&cards, options->display) : table_show(&cards);
 }
 
@@ -147,7 +209,9 @@ static int run_mig(int count, char **arguments)
     const char *ids = NULL, *value;
     int kept = 0;
     for (int i = 0; i < count; i++)
-        if ((value = value_of("-i", "--id", count, arguments, &i)))
+        if ((value = value_of("-i", "--id", count, arguments, &i)) == missing)
+            return refuse("-i", "is missing its value", EXIT_BAD_OPTION);
+        else if (value)
             ids = value;
         else
             arguments[kept++] = arguments[i];
@@ -164,14 +228,13 @@ int run(int count, char **arguments)
     for (uint i = 0; count > 1 && i < COUNT_OF(commands); i++)
         if (text_equal(arguments[1], commands[i]))
             command = arguments[at++];
-    bool is_monitor = text_equal(command, "dmon") || text_equal(command, "pmon");
-    if (is_monitor)
-        options.pause = 1000000000;
     for (int i = at; i < count; i++)
         if (text_equal(arguments[i], "-h") || text_equal(arguments[i], "--help"))
             return help_show();
         else if (text_equal(arguments[i], "--help-query-gpu"))
             return query_names();
+        else if (text_equal(arguments[i], "--help-query-compute-apps"))
+            return processes_names();
     nvmlReturn_t result = nvmlInit_v2();
     if (result != NVML_SUCCESS)
         return no_driver(result);
@@ -179,14 +242,18 @@ int run(int count, char **arguments)
         return version_show();
     if (text_equal(command, "mig"))
         return run_mig(count - at, arguments + at);
+    if (text_equal(command, "dmon") || text_equal(command, "pmon"))
+        options.seconds = "1";
     for (; at < count; at++) {
-        int code = read_option(count, arguments, &at, is_monitor, &options);
+        int code = read_option(count, arguments, &at, command, &options);
         if (code)
             return code;
     }
-    if (options.list && options.ids)
-        return refuse("-i", "is not valid for this command");
-    if (options.display && !options.details)
-        return refuse("-d", "is not valid for this command");
-    return show_rounds(command, &options);
+    if ((text_equal(command, "topo") && !options.matrix) ||
+        (text_equal(command, "nvlink") && !options.status))
+        return help_show();
+    int code = check_together(&options);
+    if (!code)
+        code = read_rounds(&options);
+    return code ? code : show_rounds(command, &options);
 }

@@ -128,6 +128,14 @@ int processes_query(const struct cards *cards, const char *names, const char *fo
     return EXIT_GOOD;
 }
 
+int processes_names(void)
+{
+    print("Fields for the switch \"--query-compute-apps\", separated by commas:\n");
+    for (uint i = 0; i < COUNT_OF(columns); i++)
+        name_print(columns[i].name, columns[i].alias, columns[i].column == USED ? "MiB" : NULL);
+    return EXIT_GOOD;
+}
+
 /* pmon */
 
 static void monitor_line(uint index, const struct running *each,

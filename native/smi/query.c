@@ -12,7 +12,7 @@ int unknown_field(const char *name, size_t length)
 int format_read(const char *text, struct format *format)
 {
     static const char *const words[] = {"csv", "noheader", "nounits"};
-    bool seen[COUNT_OF(words)] = {false};
+    bool seen[COUNT_OF(words)] = {false}, given = text;
     while (text && *text) {
         size_t length = 0;
         uint word = 0;
@@ -30,7 +30,8 @@ int format_read(const char *text, struct format *format)
     *format = (struct format){!seen[1], !seen[2]};
     if (seen[0])
         return EXIT_GOOD;
-    print("\"--format=\" switch is missing. Please run 'nvidia-smi -h' for help.\n\n");
+    print(given ? "Format modifier --format=csv is mandatory.\n"
+                : "\"--format=\" switch is missing. Please run 'nvidia-smi -h' for help.\n\n");
     return EXIT_USAGE;
 }
 
@@ -84,13 +85,22 @@ int query_show(const struct cards *cards, const char *names, const char *format_
     return EXIT_GOOD;
 }
 
+/* In quotes, with an empty line before each: so programs find them. */
+void name_print(const char *name, const char *alias, const char *unit)
+{
+    print("\n\"%s\"", name);
+    if (alias)
+        print(" or \"%s\"", alias);
+    print("\n");
+    if (unit)
+        print("In %s.\n", unit);
+}
+
 int query_names(void)
 {
-    print("Fields for --query-gpu, separated by commas:\n\n");
+    print("Fields for the switch \"--query-gpu\", separated by commas:\n");
     for (uint i = 0; i < field_count; i++)
         if (*fields[i].name != '.')
-            print("%s%s%s%s%s%s\n", fields[i].name, fields[i].alias ? " or " : "",
-                  fields[i].alias ? fields[i].alias : "", fields[i].unit ? " [" : "",
-                  fields[i].unit ? fields[i].unit : "", fields[i].unit ? "]" : "");
+            name_print(fields[i].name, fields[i].alias, fields[i].unit);
     return EXIT_GOOD;
 }

@@ -48,13 +48,16 @@ struct running {
 uint processes_of(nvmlDevice_t card, struct running to[MOST_RUNNING]);
 const char *process_type(uint types);
 int processes_query(const struct cards *cards, const char *names, const char *format);
+int processes_names(void);
 int monitor_processes(const struct cards *cards, uint index_of_round);
 
 /* The views. */
 int table_show(const struct cards *cards);
 int details_show(const struct cards *cards, const char *sections);
+int xml_show(const struct cards *cards);
 int query_show(const struct cards *cards, const char *names, const char *format, bool is_first);
 int query_names(void);
+void name_print(const char *name, const char *alias, const char *unit);
 int monitor_cards(const struct cards *cards, const char *groups, uint index_of_round);
 int topology_show(const struct cards *cards);
 int links_show(const struct cards *cards);

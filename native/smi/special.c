@@ -9,6 +9,22 @@ nvmlReturn_t show_timestamp(nvmlDevice_t device, char *to)
     return NVML_SUCCESS;
 }
 
+nvmlReturn_t show_moment(nvmlDevice_t device, char *to)
+{
+    (void)device;
+    text_moment(to, FIELD_SIZE, sys_realtime() / 1000);
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t show_cuda_version(nvmlDevice_t device, char *to)
+{
+    int version;
+    (void)device;
+    TRY(nvmlSystemGetCudaDriverVersion_v2(&version));
+    text_print(to, FIELD_SIZE, "%d.%d", version / 1000, version % 1000 / 10);
+    return NVML_SUCCESS;
+}
+
 nvmlReturn_t show_driver_version(nvmlDevice_t device, char *to)
 {
     (void)device;

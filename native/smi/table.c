@@ -18,12 +18,10 @@ static void line(const char *text) { print("| %-87s |\n", text); }
 
 static void head(void)
 {
-    char driver[80] = "N/A", cuda[24] = "N/A", moment[40];
-    int version;
-    text_moment(moment, sizeof moment, sys_realtime() / 1000);
-    nvmlSystemGetDriverVersion(driver, sizeof driver);
-    if (nvmlSystemGetCudaDriverVersion_v2(&version) == NVML_SUCCESS)
-        text_print(cuda, sizeof cuda, "%d.%d", version / 1000, version % 1000 / 10);
+    char driver[FIELD_SIZE], cuda[FIELD_SIZE], moment[FIELD_SIZE];
+    field_show(".moment", NULL, moment);
+    field_show("driver_version", NULL, driver);
+    field_show(".cuda", NULL, cuda);
     print("%s       \n", moment);
     rule("+-+", '-', COUNT_OF(whole), whole);
     print("| NVIDIA-SMI %-22s Driver Version: %-14s CUDA Version: %-8s |\n", driver, driver, cuda);

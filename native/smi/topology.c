@@ -101,10 +101,16 @@ int links_show(const struct cards *cards)
     for (uint i = 0; i < cards->count; i++) {
         char name[FIELD_SIZE], uuid[FIELD_SIZE];
         nvmlDevice_t device = cards->card[i].device;
-        uint active;
+        uint active, working = 0;
         field_show("name", device, name);
         field_show("uuid", device, uuid);
         print("GPU %u: %s (UUID: %s)\n", cards->card[i].index, name, uuid);
+        for (uint link = 0; nvmlDeviceGetNvLinkState(device, link, &active) == NVML_SUCCESS; link++)
+            working += active;
+        if (!working && nvmlDeviceGetNvLinkState(device, 0, &active) == NVML_SUCCESS) {
+            print("NVML: Unable to retrieve NVLink information as all links are inActive\n");
+            continue;
+        }
         for (uint link = 0; nvmlDeviceGetNvLinkState(device, link, &active) == NVML_SUCCESS;
              link++) {
             nvmlFieldValue_t speed = {.fieldId = SPEED, .scopeId = link};

@@ -4,6 +4,7 @@ import os
 import socket
 import struct
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from hami_mock.views.driver import layout, messages
@@ -18,6 +19,7 @@ class Agent:
         self.requests: list[dict[str, Any]] = []
         self.peers: list[int] = []
         self.reply: dict[str, Any] = {}
+        self.before_reply: Callable[[], object] = lambda: None
         self._state = state
         self.path = (state.folder / messages.SETTER_SOCKET).resolve()
         self.path.parent.mkdir()
@@ -48,4 +50,5 @@ class Agent:
                 self.requests.append(got)
                 if got["operation"] == OPERATIONS["CREATE_GPU_INSTANCE"]:
                     self._state.set(got["card"], cut(got["card"]))
+                self.before_reply()
                 connection.sendall(REPLY.pack({"magic": layout.MAGIC, **self.reply}))

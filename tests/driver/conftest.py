@@ -31,7 +31,7 @@ def library_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if command is None:
         pytest.skip("no C compiler")
     path = tmp_path_factory.mktemp("library") / "lib64" / hatch_build.LIBRARY
-    hatch_build.build(command, path)
+    hatch_build.build([*command, *hatch_build.STRICT], path)
     return path
 
 

@@ -223,12 +223,21 @@ def cut(index: int) -> dict[str, Any]:
 class StateFile:
     """A folder with a state file, and how to change what is in it."""
 
-    def __init__(self, folder: Path, cards: int = 2, generation: int = 1) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        cards: int = 2,
+        generation: int = 1,
+        *,
+        first: int = 0,
+        unlike: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Show so many cards, from that one on, with some fields of their identities changed."""
         self.folder = folder
         self.path = folder / layout.STATE_FILE
         self._events = 0
         fresh = folder / f"{layout.STATE_FILE}.new"
-        fresh.write_bytes(self._header(cards, generation) + self._cards(cards))
+        fresh.write_bytes(self._header(cards, generation) + self._cards(cards, first, unlike or {}))
         fresh.rename(self.path)
         self._fd = os.open(self.path, os.O_RDWR)
         self._sequences = [0] * cards
@@ -273,12 +282,21 @@ class StateFile:
         os.pwrite(self._fd, (self._events % (1 << 32)).to_bytes(4, "little"), futex)
         return self._wake(futex)
 
-    def replaced(self, cards: int, generation: int = 2) -> "StateFile":
+    def replaced(
+        self,
+        cards: int,
+        generation: int = 2,
+        *,
+        first: int = 0,
+        unlike: Mapping[str, Any] | None = None,
+        keeps_events: bool = True,
+    ) -> "StateFile":
         """Put another file in this one's place."""
-        other = StateFile(self.folder, cards, generation)
-        start, end = HEADER.offset("event_sequence"), HEADER.size
-        os.pwrite(other._fd, os.pread(self._fd, end - start, start), start)
-        other._events = self._events
+        other = StateFile(self.folder, cards, generation, first=first, unlike=unlike)
+        if keeps_events:
+            start, end = HEADER.offset("event_sequence"), HEADER.size
+            os.pwrite(other._fd, os.pread(self._fd, end - start, start), start)
+            other._events = self._events
         os.pwrite(self._fd, (1).to_bytes(4, "little"), HEADER.offset("moved"))
         return other
 
@@ -310,8 +328,10 @@ class StateFile:
             }
         )
 
-    def _cards(self, cards: int) -> bytes:
+    def _cards(self, cards: int, first: int, unlike: Mapping[str, Any]) -> bytes:
         return b"".join(
-            CARD.pack({"identity": identity(index, cards), "live": live(index)})
-            for index in range(cards)
+            CARD.pack(
+                {"identity": {**identity(index, first + cards), **unlike}, "live": live(index)}
+            )
+            for index in range(first, first + cards)
         )

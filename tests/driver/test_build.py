@@ -1,18 +1,19 @@
 """The library in the package: with a compiler, without one, and with another C library."""
 
+import ctypes
 import os
 import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import hatch_build
 from hami_mock.errors import StartError
-from hami_mock.views.driver import layout, library
+from hami_mock.views.driver import layout
+from hami_mock.views.driver.compiled import find_library
 from tests.driver.state_file import StateFile
 
 LOADER = """
@@ -63,30 +64,54 @@ def test_a_wheel_with_a_compiler_is_for_this_machine(tmp_path: Path) -> None:
         assert program.external_attr >> 16 & 0o111, "nobody could run it"
 
 
-def test_a_wheel_without_one_is_pure(tmp_path: Path) -> None:
-    made = wheel(tmp_path, {"PATH": "/nowhere"})
+@pytest.mark.parametrize(
+    "environment",
+    [{"PATH": "/nowhere"}, {"CC": "/bin/false"}, {"CC": "/nowhere/cc"}],
+    ids=["none", "broken", "missing"],
+)
+def test_a_wheel_without_one_is_pure_and_says_so(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    made = wheel(tmp_path, {**os.environ, **environment})
     assert made.name.endswith("-py3-none-any.whl")
     with zipfile.ZipFile(made) as packed:
         assert not [name for name in packed.namelist() if "_native" in name]
+        packed.extractall(tmp_path / "installed")
+    root = tmp_path / "root"
+    ran = subprocess.run(
+        [sys.executable, "-m", "hami_mock", "driver", "all", f"--driver-root={root}"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "installed")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 1
+    assert "this hami-mock was built without a C compiler" in ran.stderr
+    assert not root.exists()
 
 
-@pytest.mark.parametrize(
-    ("find", "name"), [(library.find, "libnvidia-ml.so.1"), (library.find_program, "nvidia-smi")]
-)
-def test_the_package_says_where_its_files_are(
-    library_path: Path, tmp_path: Path, find: Callable[..., Path], name: str
-) -> None:
-    made = tmp_path / "riscv64" / name
+def test_the_package_says_where_its_library_is(library_path: Path, tmp_path: Path) -> None:
+    made = tmp_path / "riscv64" / library_path.name
     made.parent.mkdir()
-    shutil.copy(library_path.with_name(name), made)
-    assert find("riscv64", tmp_path) == made
+    shutil.copy(library_path, made)
+    assert find_library("riscv64", tmp_path) == made
 
 
 def test_the_package_says_what_it_lacks(tmp_path: Path) -> None:
     with pytest.raises(StartError, match="without a C compiler for riscv64; install gcc or clang"):
-        library.find("riscv64", tmp_path)
-    with pytest.raises(StartError, match="nvidia-smi isn't there: this hami-mock was built"):
-        library.find_program("riscv64", tmp_path)
+        find_library("riscv64", tmp_path)
+
+
+def test_what_stands_in_for_other_libraries_fails_cleanly(library_path: Path) -> None:
+    library = ctypes.CDLL(str(library_path.with_name(hatch_build.PLACEHOLDER)))
+    count, text = ctypes.c_int(7), ctypes.c_char_p()
+    assert (library.cuInit(0), library.cuDeviceGetCount(ctypes.byref(count))) == (100, 100)
+    assert count.value == 0
+    assert library.cuGetErrorString(100, ctypes.byref(text)) == 0
+    assert text.value is not None
+    assert b"no CUDA-capable device" in text.value
+    assert library.NvEncodeAPICreateInstance(None) == 1
+    assert library.cuvidCreateDecoder(None, None) == 100
 
 
 @pytest.mark.parametrize("compiler", ["cc", "musl-gcc"])

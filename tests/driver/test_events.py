@@ -4,6 +4,7 @@ import os
 import select
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from hami_mock.views.driver import layout
-from tests.driver.state_file import FUTEX, StateFile
+from tests.driver.state_file import FUTEX, StateFile, card_uuid
 
 XID, CLOCK, FOREVER = 8, 16, 0xFFFFFFFF
 
@@ -54,6 +55,23 @@ def test_an_event_is_told_once(nvml: ModuleType, state: StateFile) -> None:
         nvml.nvmlEventSetWait_v2(events, 20)
 
 
+def test_the_third_way_to_wait(nvml: ModuleType, state: StateFile) -> None:
+    events = event_set(nvml, 1, 2)
+    begun = time.time_ns() // 1000
+    state.xid(2, 79)
+    asked = nvml.c_nvmlEventSetWait_v3_t(traceId=7, sourceModule=b"x", severity=7, groupIndex=7)
+    nvml.nvmlEventSetWait_v3(events, asked)
+    assert asked.uuid == card_uuid(2)
+    assert (asked.dataType, asked.eventType, asked.eventData) == (0, XID, 79)
+    assert asked.gpuInstanceId == asked.computeInstanceId == 0xFFFFFFFF
+    assert begun <= asked.timestampUsec <= time.time_ns() // 1000
+    assert not any((asked.traceId, asked.sourceModule, asked.severity, asked.groupIndex))
+    asked.timeoutMs = 20
+    with pytest.raises(nvml.NVMLError_Timeout):
+        nvml.nvmlEventSetWait_v3(events, asked)
+    nvml.nvmlEventSetFree(events)
+
+
 def test_every_set_is_told(nvml: ModuleType, state: StateFile) -> None:
     sets = [event_set(nvml, 0) for _ in range(64)]
     with pytest.raises(nvml.NVMLError_InsufficientResources):
@@ -86,8 +104,9 @@ def test_the_ring_goes_round(nvml: ModuleType, state: StateFile) -> None:
     events = event_set(nvml, 0)
     for number in range(layout.RING + 50):
         state.xid(0, number)
-    told = [nvml.nvmlEventSetWait_v2(events, 0).eventData for _ in range(layout.RING)]
-    assert told == list(range(50, layout.RING + 50))
+    # The place of the oldest may be written to at this moment.
+    told = [nvml.nvmlEventSetWait_v2(events, 0).eventData for _ in range(layout.RING - 1)]
+    assert told == list(range(51, layout.RING + 50))
     with pytest.raises(nvml.NVMLError_Timeout):
         nvml.nvmlEventSetWait_v2(events, 0)
     nvml.nvmlEventSetFree(events)
@@ -101,6 +120,20 @@ def test_it_goes_on_in_another_file(nvml: ModuleType, state: StateFile) -> None:
     other = state.replaced(cards=8)
     other.xid(0, 99)
     assert [nvml.nvmlEventSetWait_v2(events, 0).eventData for _ in range(3)] == [1, 2, 99]
+    other.close()
+    nvml.nvmlEventSetFree(events)
+
+
+def test_another_file_may_count_anew(nvml: ModuleType, state: StateFile) -> None:
+    events = event_set(nvml, 0)
+    for number in range(3):
+        state.xid(0, number)
+    assert nvml.nvmlEventSetWait_v2(events, 0).eventData == 0
+    other = state.replaced(cards=8, keeps_events=False)
+    with pytest.raises(nvml.NVMLError_Timeout):
+        nvml.nvmlEventSetWait_v2(events, 0)
+    other.xid(0, 99)
+    assert nvml.nvmlEventSetWait_v2(events, 0).eventData == 99
     other.close()
     nvml.nvmlEventSetFree(events)
 

@@ -44,6 +44,15 @@ def test_it_needs_nothing(library_path: Path) -> None:
     assert symbols.count(" nvml") == 431
 
 
+def test_a_preloaded_library_stands_only_between_it_and_its_callers(library_path: Path) -> None:
+    readelf = shutil.which("readelf")
+    if readelf is None:
+        pytest.skip("no readelf")
+    relocations = subprocess.check_output([readelf, "-rW", library_path], text=True)
+    assert "environ" in relocations
+    assert "nvml" not in relocations, "a name that is looked up when the library is loaded"
+
+
 def test_what_is_not_implemented_says_so(nvml: ModuleType, library: ctypes.CDLL) -> None:
     assert library.nvmlDeviceGetVgpuMetadata(None, None, None) == NOT_SUPPORTED
     nvml.nvmlShutdown()

@@ -14,7 +14,13 @@ from hami_mock.views.driver.layout import LIVE
 from hami_mock.views.driver.messages import REPLY, REQUEST
 from hami_mock.views.driver.record import Field, Record
 
-HANDLES = {"nvmlDevice_t", "nvmlGpuInstance_t", "nvmlComputeInstance_t", "nvmlEventSet_t"}
+HANDLES = {
+    "nvmlDevice_t",
+    "nvmlGpuInstance_t",
+    "nvmlComputeInstance_t",
+    "nvmlEventSet_t",
+    "nvmlGpmSample_t",
+}
 # Our names of records that NVML's client calls otherwise.
 RENAMED = {
     "nvmlPciInfo_v3_t": "nvmlPciInfo_t",
@@ -25,6 +31,7 @@ RENAMED = {
     "nvmlComputeInstanceInfo_v2_t": "c_nvmlComputeInstanceInfo_t",
     "nvmlGpuFabricInfo_v2_t": "c_nvmlGpuFabricInfo_v2_t",
     "nvmlGpuFabricInfo_v3_t": "c_nvmlGpuFabricInfo_v3_t",
+    "nvmlEventSetWait_v3_t": "c_nvmlEventSetWait_v3_t",
     "nvmlDeviceClockText_v1_t": "c_nvmlDevicePerfModes_v1_t",
     "nvmlPlatformInfo_t": "c_nvmlPlatformInfo_v2_t",
 }
@@ -40,6 +47,8 @@ OLD = {
     "nvmlUnrepairableMemoryStatus_v1_t": 4,
     "nvmlGpuInstanceProfileInfo_v3_t": 152,
     "nvmlComputeInstanceProfileInfo_v3_t": 140,
+    "nvmlGpuFabricClique_v1_t": 8,
+    "nvmlGpuFabricInfo_v4_t": 548,
 }
 
 

@@ -1,6 +1,10 @@
 """MIG: what there is, and what an agent makes of a setter's wishes."""
 
+import ctypes
 import os
+import signal
+import socket
+import threading
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -42,12 +46,57 @@ def test_devices(nvml: ModuleType, card: Any) -> None:
     assert (attributes.multiprocessorCount, attributes.memorySizeMB) == (28, 19968)
     memory = nvml.nvmlDeviceGetMemoryInfo(again)
     assert (memory.total, memory.used) == (19968 * MIB, 110 * MIB)
+    shared = nvml.nvmlDeviceGetBAR1MemoryInfo(again)
+    assert (shared.bar1Total, shared.bar1Used) == (32767 * MIB, 0)
     with pytest.raises(nvml.NVMLError_NotSupported):
         nvml.nvmlDeviceGetUtilizationRates(again)
     with pytest.raises(nvml.NVMLError_NotFound):
         nvml.nvmlDeviceGetMigDeviceHandleByIndex(card, 2)
     with pytest.raises(nvml.NVMLError_InvalidArgument):
         nvml.nvmlDeviceGetMigDeviceHandleByIndex(card, 7)
+
+
+def test_how_busy_a_card_is_that_was_cut(nvml: ModuleType, card: Any) -> None:
+    of_use = [
+        nvml.nvmlDeviceGetUtilizationRates,
+        nvml.nvmlDeviceGetEncoderUtilization,
+        nvml.nvmlDeviceGetDecoderUtilization,
+        nvml.nvmlDeviceGetJpgUtilization,
+        nvml.nvmlDeviceGetOfaUtilization,
+        lambda device: nvml.nvmlDeviceGetProcessUtilization(device, 0),
+        lambda device: nvml.nvmlDeviceGetSamples(device, nvml.NVML_GPU_UTILIZATION_SAMPLES, 0),
+    ]
+    for ask in of_use:
+        with pytest.raises(nvml.NVMLError_NotSupported):
+            ask(card)
+        ask(nvml.nvmlDeviceGetHandleByIndex(0))
+    assert nvml.nvmlDeviceGetSamples(card, nvml.NVML_TOTAL_POWER_SAMPLES, 0)
+
+
+def test_errors_of_memory(nvml: ModuleType, state: StateFile, card: Any) -> None:
+    state.set(1, cut(1) | {"ecc_sram_uncorrected": 4, "ecc_sram_uncorrected_ever": 9})
+    device = nvml.nvmlDeviceGetHandleByUUID(mig_uuid(1, 2))
+    uncorrected, volatile, ever, dram, sram = 1, 0, 1, 2, 7
+    count = nvml.nvmlDeviceGetMemoryErrorCounter
+    assert count(device, uncorrected, volatile, sram) == 4
+    assert count(card, uncorrected, ever, sram) == 9
+    for wrong in (
+        (device, uncorrected, volatile, dram),
+        (device, 0, volatile, sram),
+        (device, uncorrected, ever, sram),
+        (card, uncorrected, volatile, sram),
+    ):
+        with pytest.raises(nvml.NVMLError_NotSupported):
+            count(*wrong)
+
+
+def test_what_a_card_could_be_cut_into(nvml: ModuleType, library: ctypes.CDLL) -> None:
+    whole = nvml.nvmlDeviceGetHandleByIndex(0)
+    assert nvml.nvmlDeviceGetMaxMigDeviceCount(whole) == 0
+    count = ctypes.c_uint()
+    placements = library.nvmlDeviceGetGpuInstancePossiblePlacements_v2
+    assert placements(whole, 14, None, ctypes.byref(count)) == 0
+    assert count.value == 3
 
 
 def test_an_instance_that_is_gone(nvml: ModuleType, state: StateFile, card: Any) -> None:
@@ -163,6 +212,33 @@ def test_setters(  # noqa: PLR0917
     agent.reply = {"result": IN_USE}
     with pytest.raises(nvml.NVMLError_InUse):
         setter(card, *arguments)
+
+
+def test_a_signal_disturbs_no_setter(nvml: ModuleType, agent: Agent) -> None:
+    card = nvml.nvmlDeviceGetHandleByIndex(0)
+    asker = threading.get_ident()
+    receiving = {"x86_64": "45 ", "aarch64": "207 "}[os.uname().machine]
+    call = Path(f"/proc/self/task/{threading.get_native_id()}/syscall")
+    told, tells = socket.socketpair()
+    tells.setblocking(False)
+
+    def disturb() -> None:
+        while not call.read_text().startswith(receiving):
+            pass
+        signal.pthread_kill(asker, signal.SIGUSR1)
+        told.recv(1)  # the signal has come, and no answer yet
+
+    agent.before_reply = disturb
+    before = signal.signal(signal.SIGUSR1, lambda *_: None)
+    woken = signal.set_wakeup_fd(tells.fileno())
+    try:
+        nvml.nvmlDeviceSetPersistenceMode(card, 1)
+    finally:
+        signal.set_wakeup_fd(woken)
+        signal.signal(signal.SIGUSR1, before)
+        told.close()
+        tells.close()
+    assert len(agent.requests) == 1
 
 
 def test_without_an_agent_nobody_may(nvml: ModuleType) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hami_mock.views.driver import layout
 from tests.driver.state_file import MIB, StateFile, cut
 
 NO_INSTANCE = 0xFFFFFFFF
@@ -108,6 +109,37 @@ def test_mig(nvml: ModuleType, library: ctypes.CDLL, state: StateFile, card: Any
         to = Guarded(size)
         assert getattr(library, f"nvmlComputeInstanceGetInfo{suffix}")(compute, to.buffer) == 0
         assert struct.unpack_from("<II", to.record, 16) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "size"),
+    [
+        ("nvmlDeviceGetGpuFabricInfo", 0, 28),
+        ("nvmlDeviceGetGpuFabricInfoV", 36 | 2 << 24, 36),
+        ("nvmlDeviceGetGpuFabricInfoV", 40 | 3 << 24, 40),
+        ("nvmlDeviceGetGpuFabricInfo_v4", 0, 548),
+    ],
+)
+def test_fabric(  # noqa: PLR0917
+    library: ctypes.CDLL, state: StateFile, card: Any, name: str, head: int, size: int
+) -> None:
+    cluster = bytes(range(16))
+    fabric = {"flags": layout.FLAGS["FLAG_FABRIC"], "fabric_clique": 5, "fabric_cluster": cluster}
+    other = state.replaced(2, unlike=fabric)
+    to = ctypes.create_string_buffer(b"\xaa" * (size + 64), size + 64)
+    ctypes.memmove(to, head.to_bytes(4, "little"), 4)
+    assert getattr(library, name)(card, to) == 0
+    found = to.raw[4:size] if head else to.raw[:size]
+    assert to.raw[size:] == b"\xaa" * 64
+    assert found[:16] == cluster
+    if size == 548:  # one clique, of kind 0, among 64
+        assert struct.unpack_from("<IB3xI", found, 16) == (0, 0, 5)
+        assert struct.unpack_from("<IB3xIB", found, 532) == (1, 3, 0, 1)
+    else:
+        assert struct.unpack_from("<IIB", found, 16) == (0, 5, 3)
+    if size == 40:
+        assert found[32] == 1, "healthy"
+    other.close()
 
 
 @pytest.mark.parametrize(

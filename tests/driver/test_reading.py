@@ -15,7 +15,7 @@ from types import ModuleType
 import pytest
 
 from hami_mock.views.driver import layout
-from tests.driver.state_file import StateFile, live
+from tests.driver.state_file import StateFile, card_uuid, live
 
 DRIVER_NOT_LOADED, VERSION_MISMATCH = 9, 18
 
@@ -182,6 +182,42 @@ def test_another_file_takes_its_place(nvml: ModuleType, state: StateFile) -> Non
         each.close()
 
 
+def test_a_handle_stays_with_its_card(nvml: ModuleType, state: StateFile) -> None:
+    first, fourth = (nvml.nvmlDeviceGetHandleByIndex(index) for index in (0, 3))
+    events = nvml.nvmlEventSetCreate()
+    nvml.nvmlDeviceRegisterEvents(fourth, 8, events)
+    other = state.replaced(cards=4, first=2)
+    assert nvml.nvmlDeviceGetUUID(fourth) == card_uuid(3)
+    assert nvml.nvmlDeviceGetIndex(fourth) == 1
+    assert nvml.nvmlDeviceGetPowerUsage(fourth) == 250_003
+    with pytest.raises(nvml.NVMLError_GpuIsLost):
+        nvml.nvmlDeviceGetUUID(first)
+    # Card 2 is the first of this file, and its handle isn't the one that went.
+    now_first = nvml.nvmlDeviceGetHandleByIndex(0)
+    assert nvml.nvmlDeviceGetUUID(now_first) == card_uuid(2)
+    other.xid(0, 13)
+    other.xid(1, 79)
+    told = nvml.nvmlEventSetWait_v2(events, 0)
+    assert (told.eventData, nvml.nvmlDeviceGetUUID(told.device)) == (79, card_uuid(3))
+    last = other.replaced(cards=8, generation=3)
+    assert [nvml.nvmlDeviceGetIndex(each) for each in (first, now_first, fourth)] == [0, 2, 3]
+    for each in (other, last):
+        each.close()
+
+
+def test_handles_of_cards_that_are_gone_are_used_again(nvml: ModuleType, state: StateFile) -> None:
+    current = state.replaced(cards=128, generation=2)
+    for generation in range(3, 6):
+        handles = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(128)]
+        found = [nvml.nvmlDeviceGetPowerUsage(handle) for handle in handles]
+        start = (generation - 3) * 100
+        assert found == [250_000 + number for number in range(start, start + 128)]
+        other = current.replaced(cards=128, generation=generation, first=start + 100)
+        current.close()
+        current = other
+    current.close()
+
+
 def test_others_go_on_while_it_is_replaced(
     nvml: ModuleType, library: ctypes.CDLL, state: StateFile
 ) -> None:
@@ -218,7 +254,7 @@ def test_others_go_on_while_it_is_replaced(
     ("damage", "expected"),
     [
         ({"magic": 1}, DRIVER_NOT_LOADED),
-        ({"version": 2}, VERSION_MISMATCH),
+        ({"version": layout.VERSION + 1}, VERSION_MISMATCH),
         ({"card_size": 8}, VERSION_MISMATCH),
         ({"card_count": 9}, DRIVER_NOT_LOADED),
         ({"card_count": 0xFFFFFFFF}, DRIVER_NOT_LOADED),

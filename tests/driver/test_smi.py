@@ -128,11 +128,17 @@ def test_a_container_sees_its_cards(
         ("00000000:1D:00.0", [2]),
         ("0000:1d:00.0,7,7", [2, 7]),
         ("5,99", [5]),
+        ("5, 6", [5, 6]),
     ],
 )
 def test_choice(smi: Smi, state: StateFile, chosen: str, expected: list[int]) -> None:
     assert [int(index) for (index,) in smi.query("index", "-i", chosen)] == expected
     assert [int(index) for (index,) in smi.query("index", f"--id={chosen}")] == expected
+
+
+def test_a_mig_device_is_no_card(smi: Smi, state: StateFile) -> None:
+    state.set(1, cut(1))
+    assert smi.run("-i", mig_uuid(1, 2)) == (6, "No devices were found\n")
 
 
 def test_a_card_that_is_lost(smi: Smi, state: StateFile) -> None:
@@ -164,10 +170,19 @@ def test_no_driver(smi: Smi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         (["-i", ""], 6, "No devices were found"),
         (["-i", "x" * 5000], 6, "No devices were found"),
         (["-q", "-d", "FOO"], 2, "Failed to parse --display/-d flags"),
-        (["-l", "x"], 2, "needs seconds"),
-        (["-lms", "0"], 2, "needs milliseconds"),
+        (["-d", "MEMORY"], 2, "Specify -q/--query and -d/--display"),
+        (["--format=csv"], 255, "Option --format is not recognized."),
+        (["-i"], 255, "Option -i is missing its value."),
+        (["-q", "-d"], 255, "Option -d is missing its value."),
+        (["-pm"], 255, "Option -pm is missing its value."),
+        (["mig", "-lgi", "-i"], 255, "Option -i is missing its value."),
+        (["-l", "x"], 2, "must be greater than 0"),
+        (["-lms", "0"], 2, "must be greater than 0"),
+        (["-lms", "99999999999"], 2, "must be greater than 0"),
+        (["-l", "1", "-c", "0"], 2, "needs a number of rounds"),
         (["dmon", "-s", "x"], 2, "There is no group x"),
-        (["mig", "--foo"], 255, "ERROR: Option --foo is not recognized."),
+        (["topo", "--foo"], 2, 'Option "--foo" is not recognized.'),
+        (["mig", "--foo"], 2, 'Option "--foo" is not recognized.'),
     ],
 )
 def test_what_it_refuses(
@@ -175,6 +190,12 @@ def test_what_it_refuses(
 ) -> None:
     got, told = smi.run(*arguments)
     assert (got, said in told) == (code, True), told
+
+
+def test_what_it_says_of_nothing(smi: Smi, state: StateFile) -> None:
+    assert smi.ask("-B") == "No excluded devices found.\n"
+    for command in ("topo", "nvlink", "mig"):
+        assert smi.ask(command) == smi.ask("--help")
 
 
 def test_again_and_again(smi: Smi, state: StateFile) -> None:
@@ -210,7 +231,7 @@ def test_versions(smi: Smi, state: StateFile) -> None:
 
 
 def test_it_is_small_and_needs_nothing(smi: Smi, state: StateFile, tmp_path: Path) -> None:
-    assert smi.path.stat().st_size < 100 * 1024
+    assert smi.path.stat().st_size < 128 * 1024
     program_headers = subprocess.run(
         ["readelf", "-lW", smi.path], capture_output=True, text=True, check=True
     ).stdout

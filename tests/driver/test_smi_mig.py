@@ -8,7 +8,7 @@ from hami_mock.views.driver.layout import NO_INSTANCE
 from hami_mock.views.driver.messages import OPERATIONS
 from tests.driver.agent import Agent
 from tests.driver.smi import Smi
-from tests.driver.state_file import StateFile, cut
+from tests.driver.state_file import PROFILES, StateFile, cut, profile
 
 NO_PERMISSION = 4
 IN_USE = 19
@@ -38,6 +38,14 @@ def test_profiles(smi: Smi, state: StateFile) -> None:
     compute = rows(smi.ask("mig", "-lcip"))
     assert compute[0] == ["1", "7", "MIG", "1g.5gb", "0*", "0/1", "14", "0", "0", "0"]
     assert compute[2] == ["1", "2", "MIG", "1c.3g.20gb", "0", "1/3", "14", "1", "0", "0"]
+
+
+def test_profiles_of_few_slices_come_first(smi: Smi, state: StateFile) -> None:
+    known = [*PROFILES, profile(9, 15, 1, 2, 9856)]
+    state.replaced(1, unlike={"mig_profiles": known}).close()
+    told = smi.ask("mig", "-lgip")
+    ids = [int(each) for each in re.findall(r"MIG \S+ +(\d+)", told)]
+    assert ids == [19, 15, 14, 9, 0]
 
 
 def test_instances(smi: Smi, state: StateFile) -> None:

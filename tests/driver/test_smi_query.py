@@ -13,13 +13,16 @@ from tests.driver.state_file import StateFile, card_uuid, cut, identity, live
 
 
 def test_every_field_can_be_asked_for(smi: Smi, state: StateFile) -> None:
-    names = smi.ask("--help-query-gpu").splitlines()[2:]
-    fields = [line.split(" [")[0].split(" or ") for line in names]
+    help_text = smi.ask("--help-query-gpu")
+    # As programs look for them; the unit is what the header of a list has too.
+    found = re.findall(r'\n\s*\n"([^"]+)"(?: or "([^"]+)")?(?:\nIn (\S+)\.)?', help_text)
+    names = [f"{name} [{unit}]" if unit else name for name, _, unit in found]
+    fields = [[name, alias] if alias else [name] for name, alias, _ in found]
     assert len(fields) >= 130
     assert not [name for each in fields for name in each if name.startswith(".")]
     told = smi.ask("--query-gpu=" + ",".join(each[0] for each in fields), "--format=csv")
     head, *rows = csv.reader(told.splitlines(), skipinitialspace=True)
-    assert head == [re.sub(r" or \S+", "", line) for line in names]
+    assert head == names
     assert [len(row) for row in rows] == [len(fields)] * 8
     lacking = {name for name, value in zip(head, rows[0], strict=True) if value == "[N/A]"}
     assert {name.split(".")[0] for name in lacking} == {
@@ -27,6 +30,7 @@ def test_every_field_can_be_asked_for(smi: Smi, state: StateFile) -> None:
         "vgpu_device_capability",
         "driver_model",
         "retired_pages",
+        "temperature",
         "fabric",
     }
     for one, other in (each for each in fields if len(each) == 2):
@@ -52,7 +56,7 @@ def test_every_field_can_be_asked_for(smi: Smi, state: StateFile) -> None:
         ("memory.free", "39457"),
         ("temperature.gpu", "53"),
         ("temperature.memory", "60"),
-        ("temperature.gpu.tlimit", "32"),
+        ("temperature.gpu.tlimit", "[N/A]"),
         ("power.draw", "250.00"),
         ("power.draw.average", "240.00"),
         ("power.limit", "400.00"),
@@ -103,7 +107,7 @@ def test_units_and_header(smi: Smi, state: StateFile) -> None:
         (["--query-gpu=index,foo", "--format=csv"], 'Field "foo" is not a valid field to query.'),
         (["--query-gpu=.brand", "--format=csv"], 'Field ".brand" is not a valid field to query.'),
         (["--query-gpu=index"], '"--format=" switch is missing.'),
-        (["--query-gpu=index", "--format=noheader"], '"--format=" switch is missing.'),
+        (["--query-gpu=index", "--format=noheader"], "Format modifier --format=csv is mandatory."),
         (["--query-gpu=index", "--format=xml"], "Format modifier is not recognized."),
         (["--query-compute-apps=foo", "--format=csv"], 'Field "foo" is not a valid field'),
         (["--query-compute-apps=pid"], '"--format=" switch is missing.'),
@@ -114,6 +118,13 @@ def test_a_query_that_is_refused(
 ) -> None:
     code, told = smi.run(*arguments)
     assert (code, told.startswith(said)) == (2, True), told
+
+
+def test_every_field_of_processes_can_be_asked_for(smi: Smi, state: StateFile) -> None:
+    names = re.findall(r'\n\n"([^"]+)"', smi.ask("--help-query-compute-apps"))
+    assert {"pid", "process_name", "used_gpu_memory"} <= set(names)
+    head = smi.ask(f"--query-compute-apps={','.join(names)}", "--format=csv").splitlines()[0]
+    assert [each.split()[0] for each in head.split(", ")] == names
 
 
 def test_processes(smi: Smi, state: StateFile) -> None:
@@ -207,6 +218,19 @@ def test_parts(smi: Smi, state: StateFile, part: str, label: str) -> None:
     assert {label, "Compute Mode"} <= both[0].keys()
 
 
+def test_newer_cards_say_how_far_they_are_from_their_limits(smi: Smi, state: StateFile) -> None:
+    (older,) = details(smi.ask("-q", "-d", "TEMPERATURE", "-i", "0"))
+    assert older["Temperature/GPU T.Limit Temp"] == "N/A"
+    assert older["Temperature/GPU Shutdown Temp"] == "92 C"
+    state.replaced(1, unlike={"architecture": 9}).close()
+    (newer,) = details(smi.ask("-q", "-d", "TEMPERATURE"))
+    assert newer["Temperature/GPU T.Limit Temp"] == "35 C"
+    assert newer["Temperature/GPU Shutdown T.Limit Temp"] == "-7 C"
+    assert newer["Temperature/Memory Max Operating T.Limit Temp"] == "0 C"
+    assert "Temperature/GPU Shutdown Temp" not in newer
+    assert len(newer) == len(older)
+
+
 def test_what_a_card_lacks_is_not_available(smi: Smi, state: StateFile) -> None:
     bare: dict[str, Any] = identity(0, 8) | {"flags": FLAGS["FLAG_FAN"], "serial": ""}
     with state.path.open("r+b") as file:
@@ -245,6 +269,14 @@ def test_topology(smi: Smi, state: StateFile) -> None:
     for i, row in enumerate(rows):
         wanted = [near.get(i ^ k) or ("PHB" if i // 4 == k // 4 else "SYS") for k in range(8)]
         assert row == [f"GPU{i}", *wanted, ["0-7", "8-15"][i // 4], str(i // 4), "", "N/A"]
+
+
+def test_links_that_dont_work(smi: Smi, state: StateFile) -> None:
+    state.set(0, live(0) | {"links_down": 0b1111})
+    state.set(1, live(1) | {"links_down": 0b0111})
+    told = smi.ask("nvlink", "-s", "-i", "0,1").splitlines()
+    assert told[1] == "NVML: Unable to retrieve NVLink information as all links are inActive"
+    assert [line.split()[-1] for line in told[3:]] == ["<inactive>"] * 3 + ["GB/s"]
 
 
 def test_links(smi: Smi, state: StateFile) -> None:

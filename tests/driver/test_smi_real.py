@@ -71,7 +71,20 @@ def test_table_of_550_to_the_letter(smi: Smi, real: Smi, state: StateFile, count
         ["--query-gpu=index"],
         ["--query-gpu=index", "--format=foo"],
         ["--query-compute-apps=foo", "--format=csv"],
+        ["--query-gpu=index", "--format=noheader"],
+        ["--query-gpu"],
         ["-q", "-d", "FOO"],
+        ["-q", "-d"],
+        ["-d", "MEMORY"],
+        ["-x"],
+        ["-q", "-x", "-d", "MEMORY"],
+        ["-i"],
+        ["-pm"],
+        ["-l", "0"],
+        ["-lms", "0"],
+        ["-B"],
+        ["topo", "--foo"],
+        ["mig", "--foo"],
         ["-pm", "1"],
         ["-pm", "5"],
         ["-pl", "300"],
@@ -116,6 +129,17 @@ def test_every_field_of_theirs(smi: Smi, real: Smi, state: StateFile) -> None:
     assert smi.run(f"--query-gpu={','.join(listed)}", "--format=csv")[0] == 0
 
 
+@pytest.mark.parametrize("arguments", [[], ["-i", "0"]])
+def test_xml_of_550(smi: Smi, real: Smi, state: StateFile, arguments: list[str]) -> None:
+    if "535" in str(real.path):
+        pytest.skip("535 has other rows")
+    state.set(1, cut(1))
+    # See above; and of no bridge the real one says that it is the first that there ever was.
+    unlike = re.compile(r".*<(timestamp|addressing_mode|bridge_chip_type|latest_timestamp)>.*")
+    ours, theirs = (unlike.sub("", each.ask("-q", "-x", *arguments)) for each in (smi, real))
+    assert ours.splitlines() == theirs.splitlines()
+
+
 def test_processes(smi: Smi, real: Smi, state: StateFile) -> None:
     asked = "--query-compute-apps=pid,name,used_memory,gpu_uuid,gpu_name,gpu_bus_id,gpu_serial"
     assert smi.ask(asked, "--format=csv") == real.ask(asked, "--format=csv")
@@ -135,6 +159,7 @@ def test_processes(smi: Smi, real: Smi, state: StateFile) -> None:
         "ROW_REMAPPER",
         "FBC_STATS",
         "ACCOUNTING",
+        "POWER",
     ],
 )
 def test_parts_of_550(smi: Smi, real: Smi, state: StateFile, part: str) -> None:
@@ -142,4 +167,7 @@ def test_parts_of_550(smi: Smi, real: Smi, state: StateFile, part: str) -> None:
         pytest.skip("535 has other rows")
     ours, theirs = (details(each.ask("-q", "-d", part)) for each in (smi, real))
     assert len(ours) == 8
+    if part == "POWER":
+        # Half a hundredth of a watt, which it has, is rounded up by ours, and not always by theirs.
+        del ours[5], theirs[5]
     assert ours == theirs

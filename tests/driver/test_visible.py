@@ -94,6 +94,8 @@ def test_a_mig_device_alone(
         ("CUDA_DEVICE_MEMORY_LIMIT_1", "3000m", 40960 * MIB),
         ("CUDA_DEVICE_MEMORY_LIMIT_0", "0", 40960 * MIB),
         ("CUDA_DEVICE_MEMORY_LIMIT_0", "much", 40960 * MIB),
+        ("CUDA_DEVICE_MEMORY_LIMIT_0", "9999999999999999g", 40960 * MIB),
+        ("CUDA_DEVICE_MEMORY_LIMIT_0", "99999999999999999999", 40960 * MIB),
     ],
 )
 def test_memory_limit(  # noqa: PLR0917

@@ -8,7 +8,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,14 @@ class NvmlClient:
         line = self._process.stdout.readline()
         assert line, "the client has ended"
         return json.loads(line)
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Look again and again: nothing tells what a client in another process sees."""
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 @contextmanager

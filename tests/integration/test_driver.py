@@ -4,8 +4,7 @@ import json
 import re
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,36 +12,22 @@ import pytest
 
 from hami_mock.cli.ctl.client import main as ctl
 from hami_mock.cli.main import main
-from hami_mock.errors import StartError
 from hami_mock.node.cards import Card
-from hami_mock.views.driver import library
 from tests.integration.agents import ONLY_NVIDIA, AgentThread, agent_process, agent_thread, get
 from tests.integration.grpcio_kubelet import GrpcioKubelet
-from tests.integration.nvml_client import nvml_client
+from tests.integration.nvml_client import nvml_client, until
 from tests.pod_resources import pod_resources
 from tests.unit.views.driver.reading import header
 from tests.unit.views.exporters.rig import samples
 
 pytest.importorskip("pynvml", reason="nvidia-ml-py is not installed")
+pytestmark = pytest.mark.usefixtures("compiled_library")
 
 MIB = 2**20
 STARTED = "dcgm: metrics at"
 """What an agent says when it serves `ctl` and has a root."""
 POD = ("default", "train-0", "main")
 SMALL = {"nvidia_memory": "1000", "mlu_cards": "0", "iluvatar_cards": "0", "ascend_cards": "0"}
-
-
-@pytest.fixture(autouse=True)
-def compiled() -> None:
-    try:
-        library.find()
-    except StartError as error:
-        pytest.skip(str(error))
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return tmp_path / "root"
 
 
 @pytest.fixture
@@ -54,14 +39,6 @@ def agent(socket_folder: Path, root: Path) -> Iterator[AgentThread]:
 def _agent(folder: Path, root: Path, **flags: str) -> Any:
     on = {"driver": "on", "driver_root": str(root), "nvidia_cards": "3"}
     return agent_thread(folder, **{**SMALL, **on, **flags})
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Look again and again: nothing tells what a client in another process sees."""
-    end = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def seen_of(card: Card) -> dict[str, Any]:
@@ -111,6 +88,9 @@ def test_a_xid_wakes_a_client_that_waits(socket_folder: Path, root: Path) -> Non
             assert client.ask("wait") == "waiting"
             assert ctl([f"--control-socket={control}", "fail", second.name, "--xid", xid]) == 0
             assert client.hear() == [second.uuid, int(xid)]
+        # After Xid 79 no driver reaches the card; the event says which one it was.
+        assert "GPU is lost" in client.cards[1]["error"]
+        assert "error" not in client.cards[0]
         assert ctl([f"--control-socket={control}", "recover", second.name]) == 0
         until(lambda: "error" not in client.cards[1])
 
@@ -230,9 +210,59 @@ def test_a_real_plugin_may_register_in_our_place(kubelet: GrpcioKubelet, root: P
     with _agent(kubelet.folder, root, device_plugins="off") as agent, nvml_client(root) as client:
         assert len(client.cards) == 3
         # All parts have started.
-        assert {view.name for view in agent.agent.views} >= {"driver"}
-        assert "device plugins" not in {view.name for view in agent.agent.views}
+        assert {view.name for view in agent.agent.views} >= {"driver", "device plugins"}
         assert [*kubelet.folder.glob("hami-mock-*.sock")] == []
+
+
+def test_a_real_plugin_may_take_over_and_leave_again(kubelet: GrpcioKubelet, root: Path) -> None:
+    with _agent(kubelet.folder, root) as agent:
+        names = {resource.name for resource in agent.agent.node.resources}
+        kubelet.wait_for_lists(names)
+        agent.call(agent.agent.set_options, {"device-plugins": "off"}, False)
+        assert agent.call(agent.agent.status)["resources"] == []
+        until(lambda: not [*kubelet.folder.glob("hami-mock-*.sock")])
+        agent.call(agent.agent.set_options, {"device-plugins": "on"}, False)
+        kubelet.wait_for_lists(names, registrations=2)
+
+
+def test_pods_of_a_real_plugin_hold_its_cards(socket_folder: Path, root: Path) -> None:
+    pods_socket = socket_folder / "pods.sock"
+    flags = {
+        "device_plugins": "off",
+        "nvidia_cards": "2",
+        "nvidia_model": "A100-SXM4-40GB",
+        "nvidia_memory": "40960",
+        "load": "60:memory=50",
+        "dcgm_listen": "127.0.0.1:0",
+    }
+    with (
+        pod_resources(pods_socket) as pods,
+        _agent(socket_folder, root, pod_resources_socket=str(pods_socket), **flags) as agent,
+        nvml_client(root) as client,
+    ):
+        whole, shared = agent.agent.node.cards
+        pods.pods[POD] = {"nvidia.com/gpu": [whole.uuid]}
+        for number in range(2):
+            given = {"nvidia.com/gpu.shared": [f"{shared.uuid}::{number}"]}
+            pods.pods["default", f"shared-{number}", "main"] = given
+        agent.call(agent.agent.holders.refresh)
+        until(lambda: [card["busy"] for card in client.cards] == [60, 100])
+        assert [len(on_card) for on_card in client.ask("processes")] == [1, 2]
+        ((_, memory),) = client.ask("processes")[0]
+        assert memory == 20480 * MIB
+        (first, second) = agent.call(agent.agent.status)["cards"]
+        assert [held["pod"] for held in first["holders"]] == ["train-0"]
+        assert [held["devices"] for held in first["holders"]] == [{"nvidia.com/gpu": 1}]
+        assert [held["pod"] for held in second["holders"]] == ["shared-0", "shared-1"]
+        page = agent.call(agent.agent.snapshot)["cards"]
+        assert [len(card["containers"]) for card in page.values()] == [1, 2]
+        (dcgm,) = [view for view in agent.agent.views if view.name == "dcgm"]
+        rows = samples(get(f"http://{dcgm.status()['address']}/metrics")[1])
+        used = [dict(labels) for name, labels in rows if name == "DCGM_FI_DEV_GPU_UTIL"]
+        assert {row["UUID"]: row.get("pod") for row in used} == {
+            whole.uuid: "train-0",
+            shared.uuid: None,
+        }
 
 
 def test_a_root_that_cant_be_had_ends_the_start(socket_folder: Path, root: Path) -> None:

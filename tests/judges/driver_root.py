@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hami_mock.vendors.catalog import models
-from hami_mock.views.driver import library
+from hami_mock.views.driver.compiled import find_library
 from tests.driver.state_file import MIB, StateFile, card_uuid
 from tests.e2e.harness.commands import run
 from tests.integration.agents import ONLY_NVIDIA, run_cli
@@ -71,7 +71,7 @@ def invented(folder: Path, cards: int) -> tuple[DriverRoot, StateFile]:
     libraries, state = folder / "lib64", folder / "state"
     libraries.mkdir(parents=True)
     state.mkdir()
-    shutil.copy(library.find(), libraries / f"libnvidia-ml.so.{_VERSION}")
+    shutil.copy(find_library(), libraries / f"libnvidia-ml.so.{_VERSION}")
     for link in ("libnvidia-ml.so.1", "libnvidia-ml.so"):
         (libraries / link).symlink_to(f"libnvidia-ml.so.{_VERSION}")
     file = StateFile(state, cards)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from tests.judges.debian import nvidia_smi, nvtop
+from tests.judges.debian import nvidia_smi, nvtop, qemu_aarch64
 from tests.judges.go_programs import PLUGIN, TOOLKIT, go_program
 from tests.judges.python_clients import client_python
 from tests.judges.rust_program import nvml_wrapper
@@ -21,6 +21,7 @@ JUDGES: Mapping[str, Callable[[], Path]] = {
     "nvidia-smi-535": partial(nvidia_smi, 535),
     "nvidia-smi-550": partial(nvidia_smi, 550),
     "nvtop": nvtop,
+    "qemu-aarch64": qemu_aarch64,
     "nvml-wrapper": nvml_wrapper,
     "nvidia-ctk": partial(go_program, TOOLKIT, "nvidia-ctk"),
     "nvidia-device-plugin": partial(go_program, PLUGIN, "nvidia-device-plugin"),

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import grpc
 import pytest
 
 from tests.integration.agents import AgentThread, agent_thread, get
@@ -121,3 +122,19 @@ def test_a_fault_of_the_agent_reaches_nvidias_plugin(
 
         kubelet.wait_until(lambda: health()[uuids[1]] != "Healthy", "the card's fault")
         assert health() == {uuids[0]: "Healthy", uuids[1]: "Unhealthy", uuids[2]: "Healthy"}
+        # While the driver doesn't reach one card, this plugin can't choose among the others.
+
+        def refusal() -> str:
+            try:
+                kubelet.plugin(RESOURCE).prefer([uuids[0], uuids[2]], 1)
+            except grpc.RpcError as error:
+                return str(error)
+            return ""
+
+        assert "GPU is lost" in refusal()
+        agent.act("recover", "nvidia/1")
+        kubelet.wait_until(lambda: not refusal(), "its choice")
+        # A fault after which it still reaches the card.
+        agent.act("fail", "nvidia/2", xid=119)
+        kubelet.wait_until(lambda: health()[uuids[2]] != "Healthy", "another card's fault")
+        assert health()[uuids[0]] == "Healthy"

@@ -6,10 +6,13 @@ from typing import NamedTuple
 
 from hami_mock.kubelet.holder import Container
 from hami_mock.node.cards import Card
+from hami_mock.node.fault_kinds import UNHEALTHY
+from hami_mock.node.physics import idle_reading
 from hami_mock.node.readings import Reading
-from hami_mock.node.state import Health, NodeState
+from hami_mock.node.state import NodeState
+from hami_mock.node.xid import loses_card
 from hami_mock.vendors.driver import Driver, Machine
-from hami_mock.views.driver.records import LiveCard, Seen, identity, idle_reading
+from hami_mock.views.driver.card_records import LiveCard, Seen, identity
 from hami_mock.views.driver.state_file import Shown, StateFile, microseconds
 
 _TIMESTAMP_BYTES = 8
@@ -62,6 +65,21 @@ class DriverCards:
         self._forget_ended()
         return count + self._write_changes(file, set(range(len(self.all))) - hit)
 
+    def is_lost(self, card: Card) -> bool:
+        """Tell whether a card is gone, or has had an error after which no driver reaches it."""
+        uuid, state = card.uuid, self._state
+        if uuid in state.lost or uuid not in state.unhealthy:
+            return uuid in state.lost
+        failures = (each for each in state.faults_of(uuid) if each.kind is UNHEALTHY)
+        return any(loses_card(each.reason) for each in failures)
+
+    def keep_what_was_set(self, before: "DriverCards") -> None:
+        """Let setters' values outlive a change of other cards."""
+        known = dict(zip(before.all, before._live, strict=True))
+        for card, live in zip(self.all, self._live, strict=True):
+            if card in known:
+                live.set_values = known[card].set_values
+
     def set_fields(self, card: Card, values: Mapping[str, int]) -> None:
         """Show values that a setter has set, from the next time on."""
         self._live[self.all.index(card)].set_values.update(values)
@@ -95,7 +113,7 @@ class DriverCards:
 
     def _current(self, index: int) -> tuple[_Written, bytes]:
         card, live = self.all[index], self._live[index]
-        uuid, health = card.uuid, self._state.health(card)
+        uuid = card.uuid
         # A card that is lost shows nothing: what was read last stays.
         reading = self._state.readings.get(uuid) or self._readings.get(uuid) or idle_reading(card)
         self._readings[uuid] = reading
@@ -106,12 +124,15 @@ class DriverCards:
                 pod = self._state.pods.get(usage.container[:2])
                 begun = int(pod.started * 1e6) if pod and pod.started else now
                 self._begun[usage.container] = begun
-        seen = Seen(usages, self._state.cut_of(card), health.health is Health.LOST)
+        # Few cards are cut, and who holds one is known here already.
+        is_cut = uuid in self._state.cuts or any(usage.instances for usage in usages)
+        cut = self._state.cut_of(card) if is_cut else None
+        seen = Seen(usages, cut, self.is_lost(card))
         rest = live.rest(reading, seen, self._begun)
         numbers = live.numbers(
             reading,
             seen,
-            failed=not health.is_usable,
+            failed=uuid in self._state.unhealthy or uuid in self._state.lost,
             xid=self._last_xids.get(uuid, 0),
             time=now,
         )

@@ -12,6 +12,7 @@ The file STATE_FILE in the state folder is one HEADER, then a CARD for each card
 - A card's `identity` stays as it is for the life of the file.
 - A card's `live` part has a sequence lock. Three `os.pwrite`: an odd number to `sequence`, all that
   follows it, the next even number to `sequence`. Readers try again while it is odd or has changed.
+  The kernel's lock on the file, which every `pwrite` takes, keeps them in order on any machine.
 - An event: first its entry, `events[event_sequence % RING]`, with `event_sequence` + 1 as its own
   sequence; then `event_sequence`, one higher; then `event_futex`, one higher; then FUTEX_WAKE (not
   the private one) on that word, for as many as wait.
@@ -23,7 +24,7 @@ from hami_mock.views.driver.record import Field as F  # noqa: N817
 from hami_mock.views.driver.record import Record
 
 MAGIC: Final = 0x4B434F4D494D4148  # the bytes HAMIMOCK
-VERSION: Final = 1
+VERSION: Final = 2
 STATE_FILE: Final = "cards.bin"
 STATE_VARIABLE: Final = "HAMI_MOCK_DRIVER_STATE"
 """The environment variable that names the state folder."""
@@ -284,6 +285,8 @@ LIVE = Record(
         F("decoder", "u32", ""),
         F("jpeg", "u32", ""),
         F("ofa", "u32", ""),
+        F("tensor", "u32", "hundredths of a percent of the time that the tensor cores were busy"),
+        F("dram", "u32", "likewise, that memory was read or written"),
         F("memory_used", "u64", "bytes, without the reserved ones"),
         F("memory_reserved", "u64", "bytes"),
         F("memory_free", "u64", "bytes"),

@@ -1,24 +1,25 @@
 """Makes what is planned for a driver root, and removes exactly that again.
 
-A manifest in the root lists what was made. Whatever has become something else since, or was there
+The root's manifest lists what was made. Whatever has become something else since, or was there
 before, is somebody else's: it stays as it is, and a notice says so.
 """
 
 import errno
-import json
 import os
+import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from hami_mock.errors import StartError, UsageError
 from hami_mock.kit.folder_lock import FolderLock
-from hami_mock.kit.own_files import read_regular, write_whole
+from hami_mock.kit.own_files import read_regular
 from hami_mock.vendors.driver import Driver, Machine
+from hami_mock.views.driver.manifest import MOST_BYTES, OPTION, Manifest
 from hami_mock.views.driver.root import (
     MANIFEST,
     SETTERS,
@@ -34,9 +35,10 @@ from hami_mock.views.driver.root import (
     programs,
 )
 
-_OPTION = "--driver-root"
-_MOST_BYTES = 4 * 2**20
 _ROOT = "."
+_NO_NODE = "it takes the capability MKNOD: containers get /dev/null in its place"
+_MKNOD = 27
+"""The capability's number."""
 _IS = {
     Kind.FILE: stat.S_ISREG,
     Kind.STATE: stat.S_ISREG,
@@ -64,45 +66,15 @@ class Done:
     why: str = ""
 
 
-@dataclass
-class _Manifest:
-    """What was made: paths with their kind, step and mark; and folders, each after its parent."""
-
-    made: dict[str, dict[str, str]] = field(default_factory=dict)
-    folders: list[str] = field(default_factory=list)
-
-    @classmethod
-    def read(cls, root: Path) -> "_Manifest | None":
-        """Return what a root's manifest says; None: there is none. Raises UsageError."""
-        try:
-            data = json.loads(read_regular(root / MANIFEST, _MOST_BYTES))
-            made = {str(path): dict(each) for path, each in data["made"].items()}
-            folders = [str(path) for path in data["folders"]]
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise UsageError(
-                f"{_OPTION}: {str(root / MANIFEST)!r} can't be read ({error}): it must list what "
-                "is to be removed; remove the folder by hand"
-            ) from error
-        if odd := [path for path in (*made, *folders) if _leads_out(path)]:
-            raise UsageError(
-                f"{_OPTION}: {str(root / MANIFEST)!r} names {odd[0]!r}, which isn't within the root"
-            )
-        return cls(made, folders)
-
-    def write(self, root: Path) -> None:
-        text = json.dumps({"made": self.made, "folders": self.folders}, indent=1)
-        write_whole(root / MANIFEST, f"{text}\n".encode())
-
-
 class Root:
     """A driver root on this machine."""
 
-    def __init__(self, path: Path, make_state: Callable[[], bool], *, dry: bool = False) -> None:
+    def __init__(
+        self, path: Path, make_state: Callable[[], bool] = lambda: False, *, dry: bool = False
+    ) -> None:
         """Work in a folder; `make_state` makes the state file, and tells whether it is a new one.
 
-        With `dry`, nothing is done but told.
+        With `dry`, nothing is done but told: `make_state` must do nothing either.
         """
         self.path = path
         self._make_state = make_state
@@ -128,7 +100,7 @@ class Root:
                 if not self._dry:
                     manifest.write(self.path)
 
-    def _make_all(self, items: Sequence[Item], steps: Set[Step], manifest: _Manifest) -> list[Done]:
+    def _make_all(self, items: Sequence[Item], steps: Set[Step], manifest: Manifest) -> list[Done]:
         done = [self._make(item, manifest) for item in items]
         wanted = {item.path for item in items}
         stale = [path for path, entry in manifest.made.items() if entry["step"] in steps]
@@ -138,10 +110,10 @@ class Root:
 
     def remove(self) -> list[Done]:
         """Remove all that was ever made here. Raises UsageError if that isn't known."""
-        manifest = _Manifest.read(self.path)
+        manifest = Manifest.read(self.path)
         if manifest is None:
             raise UsageError(
-                f"{_OPTION}: {str(self.path)!r} has no {MANIFEST}: nothing in it was made by "
+                f"{OPTION}: {str(self.path)!r} has no {MANIFEST}: nothing in it was made by "
                 "hami-mock"
             )
         with self._named_errors():
@@ -152,6 +124,7 @@ class Root:
                 self._remove_socket()
                 self._remove_folders(manifest)
             elif not self._dry:
+                self._remove_folders(manifest, but=_ROOT)
                 manifest.write(self.path)
         return done
 
@@ -163,26 +136,26 @@ class Root:
         with suppress(OSError):  # somebody else's files are in there
             path.parent.rmdir()
 
-    def _claim(self) -> _Manifest:
+    def _claim(self) -> Manifest:
         """Return the manifest of a root of ours, or of one that is about to be."""
-        manifest = _Manifest.read(self.path)
+        manifest = Manifest.read(self.path)
         if manifest is not None:
             return manifest
-        manifest = _Manifest()
+        manifest = Manifest()
         if not self.path.is_dir():
             if os.path.lexists(self.path):
-                raise UsageError(f"{_OPTION}: {str(self.path)!r} is not a folder")
+                raise UsageError(f"{OPTION}: {str(self.path)!r} is not a folder")
             if not self._dry:
                 self.path.mkdir(parents=True)
             manifest.folders.append(_ROOT)
         elif found := next((p.name for p in sorted(self.path.iterdir()) if not _is_bare(p)), None):
             raise UsageError(
-                f"{_OPTION}: {str(self.path)!r} has {found!r} in it, and no {MANIFEST}: choose an "
+                f"{OPTION}: {str(self.path)!r} has {found!r} in it, and no {MANIFEST}: choose an "
                 "empty folder"
             )
         return manifest
 
-    def _make(self, item: Item, manifest: _Manifest) -> Done:
+    def _make(self, item: Item, manifest: Manifest) -> Done:
         path, entry = self.path / item.path, manifest.made.get(item.path)
         found = _found(path, item.kind)
         if found == item.mark and item.kind is not Kind.STATE:
@@ -194,19 +167,21 @@ class Root:
         if found is not None and not is_ours and not is_state:
             return Done(item.path, What.LEFT, "it isn't what hami-mock made: remove it by hand")
         what = What.REPLACED if found is not None else What.MADE
-        if self._dry:
-            return Done(item.path, what)
-        self._make_folders(path.parent, manifest)
+        if not self._dry:
+            self._make_folders(path.parent, manifest)
         if item.kind is Kind.STATE:
-            is_new = self._make_state()
-            what = what if is_new else What.KEPT
-        elif why := self._put(item, path):
-            return Done(item.path, What.LEFT, why)
-        manifest.made[item.path] = {"kind": item.kind, "step": item.step, "mark": item.mark}
+            what = what if self._make_state() else What.KEPT
+        elif not self._put(item, path):
+            self.has_nodes = False
+            return Done(item.path, What.LEFT, _NO_NODE)
+        if not self._dry:
+            manifest.made[item.path] = {"kind": item.kind, "step": item.step, "mark": item.mark}
         return Done(item.path, what)
 
-    def _put(self, item: Item, path: Path) -> str:
-        """Make an item whole, under another name first; return why not, if it can't be."""
+    def _put(self, item: Item, path: Path) -> bool:
+        """Make an item whole, under another name first; return False for a node that can't be."""
+        if self._dry:
+            return item.kind is not Kind.NODE or _may_make_nodes()
         new = path.with_name(f".{path.name}.new")
         new.unlink(missing_ok=True)
         match item.kind:
@@ -216,16 +191,15 @@ class Root:
                 try:
                     os.mknod(new, stat.S_IFCHR | item.mode, os.makedev(*item.device))
                 except PermissionError:
-                    self.has_nodes = False
-                    return "it takes the capability MKNOD: containers get /dev/null in its place"
+                    return False
             case _:
                 new.write_bytes(item.content)
         if item.kind is not Kind.LINK:
             new.chmod(item.mode)
         new.replace(path)
-        return ""
+        return True
 
-    def _make_folders(self, folder: Path, manifest: _Manifest) -> None:
+    def _make_folders(self, folder: Path, manifest: Manifest) -> None:
         missing = []
         while not folder.is_dir():
             missing.append(folder)
@@ -234,7 +208,7 @@ class Root:
             each.mkdir()
             manifest.folders.append(str(each.relative_to(self.path)))
 
-    def _remove(self, path: str, manifest: _Manifest) -> Done:
+    def _remove(self, path: str, manifest: Manifest) -> Done:
         entry, place = manifest.made[path], self.path / path
         if _found(place, Kind(entry["kind"])) not in (entry["mark"], None):
             return Done(path, What.LEFT, "it isn't what hami-mock made any more")
@@ -243,7 +217,7 @@ class Root:
             del manifest.made[path]
         return Done(path, What.REMOVED)
 
-    def _remove_folders(self, manifest: _Manifest, but: str = "") -> None:
+    def _remove_folders(self, manifest: Manifest, but: str = "") -> None:
         """Remove the folders that were made here, but for those that something is in."""
         for folder in [*reversed(manifest.folders)] if not self._dry else ():
             if folder == but:
@@ -267,7 +241,7 @@ class Root:
         except BlockingIOError as error:
             owner = self._lock.owner()
             raise StartError(
-                f"{_OPTION}: another hami-mock{f' (process {owner})' if owner else ''} uses "
+                f"{OPTION}: another hami-mock{f' (process {owner})' if owner else ''} uses "
                 f"{str(self.path)!r}: stop it, or choose another folder"
             ) from error
 
@@ -278,7 +252,7 @@ class Root:
         except OSError as error:
             where = error.filename or str(self.path)
             raise StartError(
-                f"{_OPTION}: {where!r} can't be written: {error.strerror or error}: run as root, "
+                f"{OPTION}: {where!r} can't be written: {error.strerror or error}: run as root, "
                 "or choose another folder"
             ) from error
 
@@ -299,12 +273,14 @@ def _found(path: Path, kind: Kind) -> str | None:
         case Kind.STATE:
             return ""
         case Kind.FILE:
-            return mark_of(read_regular(path, _MOST_BYTES))
+            return mark_of(read_regular(path, MOST_BYTES))
 
 
-def _leads_out(path: str) -> bool:
-    parts = Path(path).parts
-    return Path(path).is_absolute() or ".." in parts
+def _may_make_nodes() -> bool:
+    """Tell whether this process has the capability for it; another limit may still hinder it."""
+    status = Path("/proc/self/status").read_text()
+    held = re.search(r"^CapEff:\s*([0-9a-f]+)$", status, re.MULTILINE)
+    return held is not None and bool(int(held[1], 16) >> _MKNOD & 1)
 
 
 def _is_bare(path: Path) -> bool:

@@ -135,5 +135,5 @@ def _unpacked(field: Field, flat: Iterator[Any]) -> Any:
         found = [field.kind.unpack(data[i : i + size]) for i in range(0, len(data), size)]
         return found if field.count > 1 else found[0]
     if field.is_text:
-        return next(flat).partition(b"\0")[0].decode()
+        return next(flat).partition(b"\0")[0].decode(errors="replace")
     return next(flat) if field.count == 1 else tuple(next(flat) for _ in range(field.count))

@@ -1,88 +1,155 @@
-"""Answers setters of the driver's library, on a socket in the driver root."""
+"""What setters of the driver change: what a card is cut into, its power limit, its modes."""
 
-import logging
-import socket
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-import anyio
-from anyio.abc import TaskStatus
+from hami_mock.node.cards import Card
+from hami_mock.node.instances import Cut, Cutter, InUse, NoInstance, NoRoom
+from hami_mock.node.state import NodeState
+from hami_mock.vendors.driver import Driver
+from hami_mock.vendors.physics import traits
+from hami_mock.views.driver.layout import NO_INSTANCE
+from hami_mock.views.driver.messages import OPERATIONS
 
-from hami_mock.kit.own_socket import is_allowed, listen_at
-from hami_mock.views.driver.layout import MAGIC, VERSION
-from hami_mock.views.driver.messages import REPLY, REQUEST
-from hami_mock.views.driver.results import RESULTS
-
-_SECONDS = 5.0
-"""What a client has for its request, and to take the answer."""
-_MOST_AT_ONCE = 16
-_REST_SECONDS = 1.0
-
-_log = logging.getLogger(__name__)
-
-Answering = Callable[[Mapping[str, Any]], Mapping[str, int]]
-"""Does what a request asks and returns the fields of the reply."""
+RESULTS: Final = {
+    "DONE": 0,
+    "INVALID_ARGUMENT": 2,
+    "NOT_SUPPORTED": 3,
+    "NO_PERMISSION": 4,
+    "NOT_FOUND": 6,
+    "GPU_IS_LOST": 15,
+    "IN_USE": 19,
+    "INSUFFICIENT_RESOURCES": 23,
+}
+"""What a setter is answered: codes of NVML."""
+_Request = Mapping[str, Any]
+_Answer = dict[str, int]
+_FAILURES: Mapping[type[Exception], str] = {
+    NoInstance: "NOT_FOUND",
+    NoRoom: "INSUFFICIENT_RESOURCES",
+    InUse: "IN_USE",
+}
+_MODES = {
+    "SET_PERSISTENCE_MODE": ("persistence_mode",),
+    "SET_COMPUTE_MODE": ("compute_mode",),
+    "SET_ECC_MODE": ("ecc_mode_pending",),
+    "SET_ACCOUNTING_MODE": ("accounting_mode",),
+    "SET_GPU_LOCKED_CLOCKS": ("gpu_locked_least", "gpu_locked_most"),
+    "SET_MEMORY_LOCKED_CLOCKS": ("memory_locked_least", "memory_locked_most"),
+    "SET_APPLICATION_CLOCKS": ("memory_clock_set", "graphics_clock_set"),
+}
+"""Operations that only show what was set, and the fields that show it."""
+_LARGEST = 2**32 - 1
+"""Fields have no room for more."""
 
 
 class Setters:
-    """Serves the socket. `answer` returns when the state file shows what was set."""
+    """Does what setters ask. `set_fields` shows values of a card that nobody else decides on."""
 
-    def __init__(self, path: Path, answer: Answering) -> None:
-        self._path = path
-        self._answer = answer
-        self._room = anyio.CapacityLimiter(_MOST_AT_ONCE)
+    def __init__(
+        self,
+        state: NodeState,
+        driver: Driver,
+        set_fields: Callable[[Card, Mapping[str, int]], None],
+    ) -> None:
+        self._state = state
+        self._driver = driver
+        self._set_fields = set_fields
+        self._operations: dict[int, Callable[[Card, _Request], _Answer]] = {
+            OPERATIONS["SET_MIG_MODE"]: self._set_mig_mode,
+            OPERATIONS["CREATE_GPU_INSTANCE"]: self._create,
+            OPERATIONS["DESTROY_GPU_INSTANCE"]: self._destroy,
+            OPERATIONS["CREATE_COMPUTE_INSTANCE"]: self._create_compute,
+            OPERATIONS["DESTROY_COMPUTE_INSTANCE"]: self._destroy_compute,
+            OPERATIONS["SET_POWER_LIMIT"]: self._set_power_limit,
+        }
 
-    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Serve until cancelled. Raises OSError if the socket can't be had."""
-        with listen_at(self._path) as listener:
-            try:
-                async with anyio.create_task_group() as tasks:
-                    task_status.started()
-                    while True:
-                        await anyio.wait_readable(listener)
-                        try:
-                            connection, _ = listener.accept()
-                        except BlockingIOError:
-                            continue  # It has gone away again.
-                        except OSError as error:
-                            _log.warning("driver: can't accept a setter: %s", error.strerror)
-                            await anyio.sleep(_REST_SECONDS)
-                            continue
-                        tasks.start_soon(self._connected, connection)
-            finally:
-                self._path.unlink(missing_ok=True)
-                with suppress(OSError):  # somebody else's files are in there
-                    self._path.parent.rmdir()
+    def do(self, card: Card, request: _Request) -> _Answer:
+        """Do what is asked of a card; return the reply's fields."""
+        if max(request["values"]) > _LARGEST:
+            return _reply("INVALID_ARGUMENT")
+        for name, fields in _MODES.items():
+            if request["operation"] == OPERATIONS[name]:
+                self._set_fields(card, dict(zip(fields, request["values"], strict=False)))
+                return _reply("DONE")
+        operation = self._operations.get(request["operation"])
+        if operation is None:
+            return _reply("NOT_SUPPORTED")
+        try:
+            return operation(card, request)
+        except tuple(_FAILURES) as error:
+            return _reply(_FAILURES[type(error)])
 
-    async def _connected(self, connection: socket.socket) -> None:
-        with connection:
-            connection.setblocking(False)
-            try:
-                async with self._room:
-                    with anyio.fail_after(_SECONDS):
-                        await self._serve(connection)
-            except (OSError, TimeoutError) as error:
-                # It took too long, or doesn't want the answer any more.
-                _log.debug("driver: a setter: %r", error)
+    def _set_mig_mode(self, card: Card, request: _Request) -> _Answer:
+        cut = self._state.cut_of(card)
+        wanted = bool(request["values"][0])
+        _cutter(card)
+        if not wanted and self._state.held_instances(card):
+            _refuse(card)
+        if not wanted and cut is not None:
+            self._state.cut(card, None)
+        elif wanted and cut is None:
+            self._state.cut(card, Cut())
+        return _reply("DONE")
 
-    async def _serve(self, connection: socket.socket) -> None:
-        received = b""
-        while len(received) < REQUEST.size:
-            await anyio.wait_readable(connection)
-            more = connection.recv(REQUEST.size - len(received))
-            if not more:
-                return
-            received += more
-        rest = REPLY.pack({"magic": MAGIC, **self._reply(connection, REQUEST.unpack(received))})
-        while rest:
-            await anyio.wait_writable(connection)
-            rest = rest[connection.send(rest) :]
+    def _create(self, card: Card, request: _Request) -> _Answer:
+        cutter = _cutter(card)
+        start = _place(request["start"])
+        made = cutter.make(self._cut(card), cutter.profile(request["profile"]), start)
+        self._state.cut(card, made.cut)
+        return {"gpu_instance": made.id}
 
-    def _reply(self, connection: socket.socket, request: Mapping[str, Any]) -> Mapping[str, int]:
-        if not is_allowed(connection):
-            return {"result": RESULTS["NO_PERMISSION"]}
-        if (request["magic"], request["version"]) != (MAGIC, VERSION):
-            return {"result": RESULTS["INVALID_ARGUMENT"]}
-        return self._answer(request)
+    def _destroy(self, card: Card, request: _Request) -> _Answer:
+        number = request["gpu_instance"]
+        held = {each.gpu_instance for each in self._state.held_instances(card)}
+        if number in held:
+            _refuse(card)
+        self._state.cut(card, _cutter(card).remove(self._cut(card), number))
+        return _reply("DONE")
+
+    def _create_compute(self, card: Card, request: _Request) -> _Answer:
+        slices = self._driver.compute_slices(request["profile"])
+        if not slices:
+            return _reply("INVALID_ARGUMENT")
+        number, start = request["gpu_instance"], _place(request["start"])
+        made = _cutter(card).make_compute(self._cut(card), number, slices, start)
+        self._state.cut(card, made.cut)
+        return {"gpu_instance": number, "compute_instance": made.id}
+
+    def _destroy_compute(self, card: Card, request: _Request) -> _Answer:
+        number, compute = request["gpu_instance"], request["compute_instance"]
+        instances = self._state.held_instances(card)
+        held = {(each.gpu_instance, each.compute_instance) for each in instances}
+        if (number, compute) in held:
+            _refuse(card)
+        self._state.cut(card, _cutter(card).remove_compute(self._cut(card), number, compute))
+        return _reply("DONE")
+
+    def _set_power_limit(self, card: Card, request: _Request) -> _Answer:
+        watts = request["values"][0] / 1000
+        if not 0 < watts <= traits(card.vendor.maker, card.model).power_limit:
+            return _reply("INVALID_ARGUMENT")
+        self._state.limit_power(card, watts)
+        return _reply("DONE")
+
+    def _cut(self, card: Card) -> Cut:
+        cut = self._state.cuts.get(card.uuid)
+        if cut is None:
+            raise NoInstance(f"{card.name} is not in MIG mode")
+        return cut
+
+
+def _cutter(card: Card) -> Cutter:
+    return Cutter(card.vendor, card.model, card.uuid)
+
+
+def _place(start: int) -> int | None:
+    return None if start == NO_INSTANCE else start
+
+
+def _refuse(card: Card) -> None:
+    raise InUse(f"containers hold instances of {card.name}")
+
+
+def _reply(result: str) -> _Answer:
+    return {"result": RESULTS[result]}

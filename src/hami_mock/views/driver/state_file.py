@@ -29,6 +29,8 @@ from hami_mock.views.driver.layout import (
 _FUTEX_CALL = {"x86_64": 202, "aarch64": 98}
 _FUTEX_WAKE, _ALL = 1, 2**31 - 1
 _SEQUENCE_BYTES = 8
+_MOST_COUNTED = 2**63
+"""No agent has ever counted so far: somebody else has written there."""
 _UUID_BYTES = IDENTITY.fields["uuid"].field.size
 _KEPT = ("started", "event_sequence", "event_futex")
 
@@ -57,6 +59,11 @@ class StateFile:
         self.events = 0
         """The sequence of the newest event."""
         self._futex = 0
+
+    def is_other(self, shown: Shown) -> bool:
+        """Tell whether it would take a new file to show these cards. Raises OSError as `show`."""
+        before = self._header()
+        return before is None or not self._fits(before, shown)
 
     def show(self, shown: Shown) -> bool:
         """Show these cards; return whether that took a new file.
@@ -121,6 +128,8 @@ class StateFile:
         is_ours = header["magic"] == MAGIC and header["version"] == VERSION
         if not is_ours or sizes != (HEADER.size, CARD.size):
             return None
+        if max(header["generation"], header["event_sequence"]) > _MOST_COUNTED:
+            return None
         is_whole = os.fstat(self._file).st_size >= file_size(header["card_count"])
         return header if is_whole else None
 
@@ -149,7 +158,7 @@ class StateFile:
         for index in range(header["card_count"]):
             sequence = int.from_bytes(os.pread(self._file, 8, live_offset(index)), "little")
             # Odd: its writer died amid a write.
-            self._sequences.append(sequence + sequence % 2)
+            self._sequences.append((sequence + sequence % 2) % _MOST_COUNTED)
         self._map_header()
 
     def _replace(self, shown: Shown, before: Mapping[str, Any] | None) -> None:

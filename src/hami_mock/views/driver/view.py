@@ -14,7 +14,6 @@ from hami_mock.node.cards import Card
 from hami_mock.node.state import NodeState
 from hami_mock.views.driver.cards import DriverCards
 from hami_mock.views.driver.making import Done, Root, What, make_steps
-from hami_mock.views.driver.results import RESULTS
 from hami_mock.views.driver.root import (
     SETTERS,
     STATE_FOLDER,
@@ -24,8 +23,8 @@ from hami_mock.views.driver.root import (
     Step,
     driven,
 )
-from hami_mock.views.driver.setters import Setters
-from hami_mock.views.driver.setting import Setting
+from hami_mock.views.driver.setter_socket import SetterSocket
+from hami_mock.views.driver.setters import RESULTS, Setters
 from hami_mock.views.driver.state_file import StateFile
 
 _SECONDS = 1.0
@@ -63,8 +62,7 @@ class DriverView:
         try:
             await self._make_root()
             async with anyio.create_task_group() as tasks:
-                setters = Setters(self._folder / SETTERS, self._set)
-                await tasks.start(setters.run)
+                await tasks.start(SetterSocket(self._folder / SETTERS, self._set).run)
                 task_status.started()
                 while True:
                     told = state.changes.next(), state.load_changes.next(), state.events.more.next()
@@ -96,7 +94,9 @@ class DriverView:
         """Make the root for the cards that there are now, and show these."""
         self._made_for = self._state.node.cards
         driver, cards = driven(self._state.node.cards)
-        self._cards = DriverCards(driver, cards, self._version, self._state)
+        before, self._cards = self._cards, DriverCards(driver, cards, self._version, self._state)
+        if before is not None:
+            self._cards.keep_what_was_set(before)
         make = partial(
             make_steps, self._root, frozenset(Step), driver, self._cards.machine, self._compiled
         )
@@ -114,8 +114,11 @@ class DriverView:
             return {"result": RESULTS["NOT_FOUND"]}
         if request["card"] >= len(cards.all):
             return {"result": RESULTS["INVALID_ARGUMENT"]}
-        setting = Setting(self._state, cards.driver, cards.set_fields)
-        answer = setting.do(cards.all[request["card"]], request)
+        card = cards.all[request["card"]]
+        if cards.is_lost(card):
+            return {"result": RESULTS["GPU_IS_LOST"]}
+        setters = Setters(self._state, cards.driver, cards.set_fields)
+        answer = setters.do(card, request)
         self._keep_up()
         return answer
 

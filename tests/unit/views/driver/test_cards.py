@@ -1,15 +1,21 @@
 """What a node's state makes of the state file."""
 
+import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from hami_mock.hami.kinds import MIG_ALLOCATIONS
 from hami_mock.kubelet.holder import Holder
 from hami_mock.node.fault import Fault
-from hami_mock.node.fault_kinds import LOST, UNHEALTHY
+from hami_mock.node.fault_kinds import DEGRADED, LOST, UNHEALTHY
 from hami_mock.node.holders import Load
+from hami_mock.node.pods import Pod
 from hami_mock.node.readings import Throttle
 from hami_mock.node.state import NodeState
-from hami_mock.views.driver.records import pid_of
+from hami_mock.node.xid import describe
+from hami_mock.views.driver.card_records import pid_of
 from tests.unit.builders import laid_out
 from tests.unit.views.driver.reading import (
     card,
@@ -21,9 +27,11 @@ from tests.unit.views.driver.reading import (
     shown_in,
 )
 from tests.unit.views.exporters.rig import reading
+from tests.unit.views.hami.rig import segment
 
 MIB = 2**20
 POD = ("ns", "train-0", "main")
+ALLOCATED = "hami.io/vgpu-devices-allocated"
 
 
 def read(state: NodeState, **values: Any) -> None:
@@ -41,11 +49,13 @@ def hold(state: NodeState, container: tuple[str, str, str], index: int, slot: in
 
 def test_numbers_are_those_of_the_reading(tmp_path: Path) -> None:
     state = node_state(nvidia_cards=1)
-    read(state, busy=63.4, power=251.25, temperature=61.6, last_xid=31, energy=123_456)
+    numbers = {"busy": 63.4, "tensor": 0.1234, "dram": 0.00005, "temperature": 61.6}
+    read(state, **numbers, power=251.25, last_xid=31, energy=123_456)
     shown_in(tmp_path, state)
     found, now = live(tmp_path, 0), state.readings[state.node.cards[0].uuid]
     assert (found["gpu"], found["power"], found["temperature"]) == (63, 251_250, 62)
     assert (found["last_xid"], found["energy"]) == (31, 123_456)
+    assert (found["tensor"], found["dram"]) == (1234, 0)
     memory = found["memory_used"], found["memory_reserved"], found["memory_free"]
     assert memory == tuple(
         mib * MIB for mib in (now.memory_used, now.memory_reserved, now.memory_free)
@@ -118,22 +128,38 @@ def test_two_containers_of_a_card_never_share_a_pid() -> None:
     assert pid_of("a", taken) + 1 == pid_of("a", taken)
 
 
-def test_a_xid_is_an_event_and_says_what_to_do(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("xid", "action", "lost"), [(79, 2, 1), (119, 2, 0), (94, 1, 0)])
+def test_a_xid_is_an_event_and_says_what_to_do(
+    tmp_path: Path, xid: int, action: int, lost: int
+) -> None:
     state = node_state(nvidia_cards=2)
     read(state)
     file, cards = shown_in(tmp_path, state)
     second = state.node.cards[1]
-    state.count_xid([second], 79)
-    fault = Fault(UNHEALTHY, frozenset({second.uuid}), "Xid 79")
+    state.count_xid([second], xid)
+    fault = Fault(UNHEALTHY, frozenset({second.uuid}), describe(xid))
     state.begin_faults(fault)
     cards.keep_up(file)
-    assert events(tmp_path) == [(1, 1, 8, 79)]
+    assert events(tmp_path) == [(1, 1, 8, xid)]
     found = live(tmp_path, 1)
-    assert (found["last_xid"], found["recovery_action"], found["lost"]) == (79, 2, 0)
+    assert (found["last_xid"], found["recovery_action"], found["lost"]) == (xid, action, lost)
+    assert cards.is_lost(second) == bool(lost)
+    assert live(tmp_path, 0)["lost"] == 0
     state.end_faults(fault)
     cards.keep_up(file)
-    assert live(tmp_path, 1)["recovery_action"] == 0
+    assert (live(tmp_path, 1)["recovery_action"], live(tmp_path, 1)["lost"]) == (0, 0)
     assert len(events(tmp_path)) == 1
+
+
+def test_only_an_error_of_the_card_itself_loses_it(tmp_path: Path) -> None:
+    state = node_state(nvidia_cards=1)
+    file, cards = shown_in(tmp_path, state)
+    target = frozenset({state.node.cards[0].uuid})
+    state.begin_faults(
+        Fault(DEGRADED, target, "as before Xid 79"), Fault(UNHEALTHY, target, "Xid 790")
+    )
+    cards.keep_up(file)
+    assert live(tmp_path, 0)["lost"] == 0
 
 
 def test_each_of_several_xids_is_an_event(tmp_path: Path) -> None:
@@ -167,6 +193,36 @@ def test_a_lost_card_keeps_what_it_showed_last(tmp_path: Path) -> None:
     cards.keep_up(file)
     found = live(tmp_path, 0)
     assert (found["lost"], found["gpu"], found["process_count"]) == (1, 50, 0)
+
+
+def test_what_hami_has_cut_for_a_pod_is_there_while_the_pod_is(tmp_path: Path) -> None:
+    state = node_state(hami="on", nvidia_model="A100-SXM4-40GB", nvidia_mode="mig")
+    file, cards = shown_in(tmp_path, state)
+    assert live(tmp_path, 0)["mig_mode"] == 0
+    uuid = hold(state, POD, 0)
+    made = {
+        "containerIndex": 0, "gpuUUID": uuid, "profile": "2g.10gb", "migUUID": "MIG-of-hami",
+        "placement": {"start": 2, "size": 2}, "gpuInstanceID": 5,
+    }  # fmt: skip
+    told = {ALLOCATED: segment(uuid), MIG_ALLOCATIONS: json.dumps([made])}
+    asked = {"main": {"nvidia.com/gpu": 1}}
+    state.pods[POD[:2]] = Pod(
+        *POD[:2], annotations=told, containers=("main",), requests=asked
+    )  # fmt: skip
+    cards.keep_up(file)
+    found = live(tmp_path, 0)
+    assert found["mig_mode"] == 1
+    (part,) = [each for each in found["gpu_instances"] if each["used"]]
+    assert (part["id"], part["start"], part["size"]) == (5, 2, 2)
+    (device,) = [each for each in found["compute_instances"] if each["used"]]
+    assert (device["uuid"], device["gpu_instance"]) == ("MIG-of-hami", 5)
+    (process,) = [each for each in found["processes"] if each["pid"]]
+    assert (process["gpu_instance"], process["compute_instance"]) == (5, 0)
+    state.pods.clear()
+    state.holders.name([])
+    cards.keep_up(file)
+    found = live(tmp_path, 0)
+    assert (found["mig_mode"], [each for each in found["gpu_instances"] if each["used"]]) == (0, [])
 
 
 def test_cards_of_other_makers_are_not_shown(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import yaml
 
 from hami_mock.errors import StartError, UsageError
 from hami_mock.vendors.driver import Driver, Machine
+from hami_mock.views.driver import making
 from hami_mock.views.driver.making import Done, Root, What, make_steps, summary
 from hami_mock.views.driver.root import MANIFEST, Programs, Step, driven
 from tests.unit.builders import cards
@@ -29,16 +30,18 @@ class Rig:
         self.machine = Machine(cards(count), version)
         self.driver: Driver = driven(())[0]
 
+    def is_other(self) -> bool:
+        return not (self.path / "state/cards.bin").exists()
+
     def show(self) -> bool:
-        state = self.path / "state/cards.bin"
-        is_new = not state.exists()
-        state.write_text("state")
+        is_new = self.is_other()
+        (self.path / "state/cards.bin").write_text("state")
         return is_new
 
     def make(
         self, steps: frozenset[Step] = ALL, *, dry: bool = False, compiled: Programs = COMPILED
     ) -> list[Done]:
-        root = Root(self.path, self.show, dry=dry)
+        root = Root(self.path, self.is_other if dry else self.show, dry=dry)
         try:
             return make_steps(root, steps, self.driver, self.machine, lambda: compiled)[0]
         finally:
@@ -122,6 +125,9 @@ def test_a_dry_run_does_nothing_and_says_the_same(rig: Rig) -> None:
     assert not rig.path.exists()
     made = rig.make()
     assert {each.path for each in would} == {each.path for each in made}
+    assert [(each.path, each.what) for each in rig.make(dry=True)] == [
+        (each.path, each.what) for each in rig.make()
+    ]
     paths = rig.paths
     assert whats(rig.remove(dry=True)) == {What.REMOVED}
     assert rig.paths == paths
@@ -161,6 +167,8 @@ def test_what_became_something_else_stays(
     assert os.path.lexists(rig.path / path)
     # The list says what is left to be removed.
     assert [*json.loads((rig.path / MANIFEST).read_text())["made"]] == [path]
+    parents = {str(each) for each in Path(path).parents} - {"."}
+    assert rig.paths == {path, MANIFEST, *parents}
 
 
 def test_a_file_beside_ours_stays_and_so_does_its_folder(rig: Rig) -> None:
@@ -217,9 +225,13 @@ def test_without_the_capability_nodes_are_left_out(
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "mknod", refuse)
+    monkeypatch.setattr(making, "_may_make_nodes", lambda: False)
+    would = [(each.path, each.what) for each in rig.make(dry=True)]
     left = [each for each in rig.make() if each.what is What.LEFT]
     assert {each.path.partition("/")[0] for each in left} == {"dev"}
     assert "MKNOD" in left[0].why
+    assert [path for path, what in would if what is What.LEFT] == [each.path for each in left]
+    assert whats(rig.make(dry=True)) == {What.KEPT, What.LEFT}
     assert "dev/nvidia0" not in rig.paths
     spec = yaml.safe_load((rig.path / "cdi/nvidia.yaml").read_text())
     nodes = spec["devices"][0]["containerEdits"]["deviceNodes"]

@@ -8,10 +8,9 @@ from typing import Any, Final, NamedTuple
 
 from hami_mock.node.cards import Card
 from hami_mock.node.instances import Cut
-from hami_mock.node.physics import Condition, Inner, Work, instance_reading, reading
+from hami_mock.node.physics import instance_reading
 from hami_mock.node.readings import Reading, Usage
 from hami_mock.vendors.driver import Driver, Machine
-from hami_mock.vendors.physics import traits
 from hami_mock.views.driver.layout import (
     COMPUTE_INSTANCE,
     FLAGS,
@@ -51,12 +50,6 @@ _REST_SIZE = LIVE.size - LIVE.offset("processes")
 def identity(card: Card, machine: Machine, driver: Driver) -> bytes:
     fields = driver.identify(card, machine)
     return IDENTITY.pack({**fields, "flags": sum(FLAGS[name] for name in fields["flags"])})
-
-
-def idle_reading(card: Card) -> Reading:
-    """Return what a card shows that nobody has ever used."""
-    nature = traits(card.vendor.maker, card.model)
-    return reading(nature, card.memory, Inner(), Work(), Condition())
 
 
 class Seen(NamedTuple):
@@ -102,6 +95,8 @@ class LiveCard:
                 "last_xid": last,
                 "gpu": round(now.busy),
                 "memory": round(now.memory_busy),
+                "tensor": round(now.tensor * 10_000),
+                "dram": round(now.dram * 10_000),
                 "memory_used": now.memory_used * _MIB,
                 "memory_reserved": now.memory_reserved * _MIB,
                 "memory_free": now.memory_free * _MIB,
