@@ -24,7 +24,7 @@ BINARY = Path("dist/hami-mock").absolute()
 WORK = Path("build/binary").absolute()
 
 # Imported by a name made at run time, so that PyInstaller can't see them. What is imported inside
-# functions (kubernetes_asyncio) it does see.
+# functions (httpcore2) it does see.
 HIDDEN = (
     "anyio._backends._asyncio",
     "yaml._yaml",
@@ -41,12 +41,11 @@ DATA = (
 # Present in a developer's environment, or wanted by a corner of a library that we never enter.
 # Not `unittest`, tempting as it is: some libraries import their mocks.
 EXCLUDED = (
-    "IPython", "_pytest", "aiohttp.pytest_plugin", "aiohttp.test_utils", "aiohttp.web",
-    "anyio._backends._trio", "anyio.pytest_plugin", "betterproto2_compiler", "coverage", "curses",
-    "email_validator", "google", "grpc", "grpc_tools", "hypothesis", "lib2to3", "mypy", "pip",
-    "prometheus_client", "pydantic.mypy", "pydantic.v1",
-    "pydoc_data", "pygments", "pytest", "readline", "rich", "setuptools", "sqlite3", "tkinter",
-    "trio", "uvloop",
+    "IPython", "_pytest", "aiohttp", "anyio._backends._trio", "anyio.pytest_plugin",
+    "betterproto2_compiler", "coverage", "cryptography", "curses", "email_validator", "google",
+    "grpc", "grpc_tools", "hypothesis", "lib2to3", "mypy", "pip", "prometheus_client",
+    "pydantic.mypy", "pydantic.v1", "pydoc_data", "pygments", "pytest", "readline", "rich",
+    "setuptools", "sqlite3", "tkinter", "trio", "uvloop",
 )  # fmt: skip
 
 NO_LIBRARY = """\
@@ -69,8 +68,10 @@ def build() -> None:
         f"--specpath={WORK}",
         f"--paths={Path('src').absolute()}",
         *(f"--add-data={Path('src', file).absolute()}:{Path(file).parent}" for file in DATA),
-        # No docstrings: those of the Kubernetes client are a good part of its size.
+        # No docstrings.
         "--optimize=2",
+        # It asks for its own version when it is imported.
+        "--copy-metadata=httpcore2",
         *(f"--hidden-import={name}" for name in HIDDEN),
         *(f"--exclude-module={name}" for name in EXCLUDED),
     ]

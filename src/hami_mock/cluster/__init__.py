@@ -1,1 +1,1 @@
-"""The API server's side: the only place that knows kubernetes_asyncio."""
+"""The API server's side: the only place that knows how it is reached."""

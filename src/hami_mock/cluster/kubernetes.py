@@ -1,30 +1,25 @@
-"""Nodes and pods at the API server, as plain JSON.
-
-The client library's models are passed by: they cost much to build, refuse objects that lack a field
-they know, and lose those they don't.
-"""
+"""Nodes, pods and other objects at the API server, as plain JSON."""
 
 import logging
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from pathlib import Path
 from random import uniform
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import anyio
 
 from hami_mock.cluster import objects
 from hami_mock.cluster.objects import Event, Object, annotations_of, labels_of
-from hami_mock.cluster.requests import Request, read, receive, sending
-from hami_mock.errors import ClusterError, HamiMockError, StartError
+from hami_mock.cluster.requests import Body, Request
+from hami_mock.cluster.resources import EVENTS, NODES, PODS, SERVER_VERSION, Resource
+from hami_mock.errors import ClusterError
 from hami_mock.kit.concurrency import Backoff
-from hami_mock.kit.text import cut
-from hami_mock.kubelet.limits import Version, parse_version
+from hami_mock.kubelet.limits import Version
 
 if TYPE_CHECKING:
-    from kubernetes_asyncio.client import ApiClient
+    from hami_mock.cluster.connection import Connection
 
 __all__ = [
     "Change",
@@ -32,7 +27,6 @@ __all__ = [
     "Object",
     "annotations_of",
     "is_configured",
-    "kubelet_version",
     "labels_of",
 ]
 
@@ -44,26 +38,13 @@ _STEADY_SECONDS = 10.0
 """A watch that lasted this long was no failure, whatever ended it."""
 Metadata = Mapping[str, Mapping[str, str | None]]
 """Annotations and labels to set, or to remove where they are None."""
-_USER_CONFIG = Path("~/.kube/config")
 
 _log = logging.getLogger(__name__)
 
 
 def is_configured() -> bool:
     """Tell whether there is an API server to ask: this is a pod, or $KUBECONFIG names one."""
-    return "KUBERNETES_SERVICE_HOST" in os.environ or "KUBECONFIG" in os.environ
-
-
-async def kubelet_version(node_name: str) -> Version | None:
-    """Return the version of a node's kubelet; None if it can't be had, and the log says why."""
-    try:
-        async with Kubernetes() as cluster:
-            node = await cluster.node(node_name)
-        info = node.get("status", {}).get("nodeInfo", {})
-        return parse_version(str(info.get("kubeletVersion", "")))
-    except (HamiMockError, ValueError, AttributeError) as error:
-        _log.warning("can't find out the kubelet's version on node %s: %s", node_name, error)
-        return None
+    return "KUBERNETES_SERVICE_HOST" in os.environ or bool(os.environ.get("KUBECONFIG"))
 
 
 class Change(NamedTuple):
@@ -82,37 +63,38 @@ class Kubernetes:
     """A connection to the API server. Every request is bounded in time, and raises ClusterError."""
 
     def __init__(self) -> None:
+        self._connection: Connection
         self.writes = 0
-        """How many patches and new objects were sent."""
+        """How many changes were sent."""
 
     async def __aenter__(self) -> Self:
         """Connect. Raises StartError if nothing says where to, or as whom."""
-        try:
-            self._client = await _client()
-        except StartError:
-            raise
-        except Exception as error:
-            # Whatever it is (the library raises its own, YAML's, OS errors): no agent without it.
-            reason = getattr(error, "reason", None) or f"{type(error).__name__}: {error}"
-            raise StartError(f"the API server can't be used: {cut(reason)}") from error
+        # Here: few commands need it, and it takes time to load.
+        from hami_mock.cluster.connection import connect
+
+        self._connection = await connect()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._client.close()
+        await self._connection.close()
 
     async def node(self, name: str) -> Object:
-        return await self._send(Request("get", "nodes", name))
+        return await self.get(NODES, name)
 
     async def pod(self, namespace: str, name: str) -> Object:
-        return await self._send(Request("get", "pods", name, namespace))
+        return await self.get(PODS, name, namespace)
 
     async def nodes(self) -> list[Object]:
-        return await self._list(Request("list", "nodes"))
+        return await self.list_all(NODES)
 
     async def pods_on(self, node_name: str = "") -> list[Object]:
         """Return the pods that are bound to a node; without one, all pods."""
-        query = {"fieldSelector": f"spec.nodeName={node_name}"} if node_name else {}
-        return await self._list(Request("list", "pods", query=query))
+        return await self.list_all(PODS, f"spec.nodeName={node_name}" if node_name else "")
+
+    async def server_version(self) -> Version:
+        """Return the version of the API server; everybody may ask for it."""
+        request = Request("get", SERVER_VERSION)
+        return objects.git_version(request, await self._ask(request))
 
     async def patch_node_annotations(
         self, name: str, annotations: Mapping[str, str | None], resource_version: str | None = None
@@ -127,7 +109,16 @@ class Kubernetes:
         self, name: str, metadata: Metadata, resource_version: str | None = None
     ) -> Object:
         """Do the same with its labels, or with both at once."""
-        return await self._patch(Request("patch", "nodes", name), metadata, resource_version)
+        return await self.patch(NODES, name, _metadata(metadata, resource_version))
+
+    async def patch_node_status(self, name: str, patch: Object | Sequence[Object]) -> Object:
+        """Patch a node's status, and the metadata along with it; return the node."""
+        return await self.patch(NODES, name, patch, subresource="status")
+
+    async def check_node_status(self, name: str) -> None:
+        """See whether a node's status may be patched. Raises ClusterError if not."""
+        query = {"dryRun": "All"}
+        await self._ask(Request("patch", NODES, name, query=query, subresource="status"), {})
 
     async def patch_pod_annotations(
         self,
@@ -136,15 +127,12 @@ class Kubernetes:
         annotations: Mapping[str, str | None],
         resource_version: str | None = None,
     ) -> Object:
-        """Do the same with a pod."""
-        request = Request("patch", "pods", name, namespace)
-        return await self._patch(request, {"annotations": annotations}, resource_version)
+        """Do the same as with a node."""
+        patch = _metadata({"annotations": annotations}, resource_version)
+        return await self.patch(PODS, name, patch, namespace)
 
     async def create_event(self, namespace: str, event: Object) -> None:
-        self.writes += 1
-        request = Request("create", "events", namespace=namespace)
-        async with sending(self._client, request, event):
-            pass  # whatever the answer, it is made
+        await self._tell(Request("create", EVENTS, namespace=namespace), event)
 
     async def watch_node(self, name: str) -> AsyncGenerator[Object, None]:
         """Yield a node now and after each change, for ever; close it with `aclosing`."""
@@ -154,24 +142,70 @@ class Kubernetes:
             return node["metadata"]["resourceVersion"], [node]
 
         query = {"fieldSelector": f"metadata.name={name}"}
-        request = Request("watch", "nodes", name, query=query)
+        request = Request("watch", NODES, name, query=query)
         async with aclosing(self._watch(request, f"node {name}", single)) as changes:
             async for change in changes:
                 yield change.things[0]
 
-    async def watch_pods(self, node_name: str) -> AsyncGenerator[Change, None]:
+    def watch_pods(self, node_name: str) -> AsyncGenerator[Change, None]:
         """Yield the pods that are bound to a node, and each change of one, in the same way."""
-        query = {"fieldSelector": f"spec.nodeName={node_name}"}
+        return self.watch(PODS, f"spec.nodeName={node_name}", what=f"pods of node {node_name}")
+
+    async def get(self, resource: Resource, name: str, namespace: str = "") -> Object:
+        request = Request("get", resource, name, namespace)
+        return objects.single(request, await self._ask(request))
+
+    async def list_all(
+        self, resource: Resource, fields: str = "", namespace: str = ""
+    ) -> list[Object]:
+        """Return the objects of a kind; `fields` selects some ("spec.driver=a,spec.nodeName=b")."""
+        request = Request("list", resource, "", namespace, _selecting(fields))
+        return objects.several(request, await self._ask(request))
+
+    def watch(
+        self, resource: Resource, fields: str = "", namespace: str = "", *, what: str = ""
+    ) -> AsyncGenerator[Change, None]:
+        """Yield these objects, and each change of one, for ever; close it with `aclosing`.
+
+        `what` is what the log calls them, if it can't watch them.
+        """
+        request = Request("watch", resource, "", namespace, _selecting(fields))
+        listing = replace(request, verb="list")
 
         async def listed() -> tuple[str, list[Object]]:
-            request = Request("list", "pods", query=query)
-            async with sending(self._client, request) as response:
-                return objects.listed(request, await read(request, response))
+            return objects.listed(listing, await self._ask(listing))
 
-        request = Request("watch", "pods", query=query)
-        async with aclosing(self._watch(request, f"pods of node {node_name}", listed)) as changes:
-            async for change in changes:
-                yield change
+        return self._watch(request, what or str(resource), listed)
+
+    async def create(self, resource: Resource, thing: Object) -> Object:
+        """Make an object, in the namespace that its metadata has; return it as it is now.
+
+        Raises Conflict if there is one of that name.
+        """
+        return await self._changed(_about("create", resource, thing), thing)
+
+    async def update(self, resource: Resource, thing: Object, subresource: str = "") -> Object:
+        """Put an object in the place of the one of that name; return it as it is now.
+
+        Raises Conflict if its resource version isn't that of the one there.
+        """
+        return await self._changed(_about("update", resource, thing, subresource), thing)
+
+    async def patch(
+        self,
+        resource: Resource,
+        name: str,
+        patch: Object | Sequence[Object],
+        namespace: str = "",
+        subresource: str = "",
+    ) -> Object:
+        """Patch an object (a mapping: merge patch; a list: JSON patch); return it as it is now."""
+        request = Request("patch", resource, name, namespace, subresource=subresource)
+        return await self._changed(request, patch)
+
+    async def delete(self, resource: Resource, name: str, namespace: str = "") -> None:
+        """Delete an object. Raises NotThere if there is none."""
+        await self._tell(Request("delete", resource, name, namespace))
 
     async def _watch(
         self, request: Request, what: str, read_all: _ReadAll
@@ -221,42 +255,38 @@ class Kubernetes:
             "allowWatchBookmarks": "true",
         }
         request = replace(request, query=query)
-        async with sending(self._client, request, silence=seconds + GRACE_SECONDS) as response:
-            async for line in receive(request, response):
+        async with aclosing(self._connection.lines(request, seconds + GRACE_SECONDS)) as lines:
+            async for line in lines:
                 event = objects.event(request, line)
                 if event.is_gone and request.name:
                     raise request.refusal(404, "it was deleted")
                 yield event
 
-    async def _patch(self, request: Request, metadata: Metadata, version: str | None) -> Object:
-        patch: dict[str, Any] = {kind: dict(values) for kind, values in metadata.items()}
-        if version is not None:
-            patch["resourceVersion"] = version
+    async def _tell(self, request: Request, body: Body = None) -> None:
         self.writes += 1
-        return await self._send(request, {"metadata": patch})
+        await self._ask(request, body)
 
-    async def _list(self, request: Request) -> list[Object]:
-        async with sending(self._client, request) as response:
-            return objects.several(request, await read(request, response))
+    async def _changed(self, request: Request, body: Body) -> Object:
+        self.writes += 1
+        return objects.single(request, await self._ask(request, body))
 
-    async def _send(self, request: Request, body: Object | None = None) -> Object:
-        async with sending(self._client, request, body) as response:
-            return objects.single(request, await read(request, response))
+    async def _ask(self, request: Request, body: Body = None) -> bytes:
+        return await self._connection.ask(request, body)
 
 
-async def _client() -> "ApiClient":
-    """Connect as a pod does, or as $KUBECONFIG says."""
-    # Here: it takes longer to load, and more memory, than all the rest of the agent.
-    from kubernetes_asyncio import client, config
+def _about(verb: str, resource: Resource, thing: Object, subresource: str = "") -> Request:
+    # A new object may leave its name to the server.
+    name, space = (thing["metadata"].get(key, "") for key in ("name", "namespace"))
+    return Request(verb, resource, name, space, subresource=subresource)
 
-    if "KUBERNETES_SERVICE_HOST" in os.environ:
-        config.load_incluster_config()  # type: ignore[no-untyped-call]
-    elif "KUBECONFIG" not in os.environ and not _USER_CONFIG.expanduser().exists():
-        raise StartError(
-            f"no cluster found: this is not a pod, KUBECONFIG is not set, and there is "
-            f"no {_USER_CONFIG}"
-        )
-    else:
-        # By name: the library remembers the variable as it was when it was imported.
-        await config.load_kube_config(config_file=os.environ.get("KUBECONFIG"))
-    return client.ApiClient()
+
+def _metadata(metadata: Metadata, version: str | None) -> Object:
+    """Return a merge patch of an object's metadata."""
+    patch: Object = {kind: dict(values) for kind, values in metadata.items()}
+    if version is not None:
+        patch["resourceVersion"] = version
+    return {"metadata": patch}
+
+
+def _selecting(fields: str) -> Mapping[str, str]:
+    return {"fieldSelector": fields} if fields else {}

@@ -7,14 +7,11 @@ import json
 from typing import Any, NamedTuple
 
 from hami_mock.cluster.requests import Request
+from hami_mock.kubelet.limits import Version, parse_version
 
 Object = dict[str, Any]
-"""A node or a pod: its metadata has what `_checked` asks for; labels, annotations, spec and status
-are mappings, if only empty ones."""
-
-
-_TEXTS = {"nodes": ("name", "resourceVersion"), "pods": ("name", "resourceVersion", "namespace")}
-"""What the metadata must have."""
+"""A node, a pod, …: its metadata has a name, a version, and a namespace if its kind lives in one;
+labels, annotations and the parts of its kind (spec, status) are mappings, if only empty ones."""
 
 
 class Event(NamedTuple):
@@ -52,6 +49,14 @@ def listed(request: Request, text: bytes) -> tuple[str, list[Object]]:
     """Read a list of objects, and the version to watch them from. Raises Away."""
     document = _document(request, text)
     return _text(request, document, "resourceVersion"), _items(request, document)
+
+
+def git_version(request: Request, text: bytes) -> Version:
+    """Read the server's version. Raises Away."""
+    try:
+        return parse_version(str(_document(request, text).get("gitVersion", "")))
+    except ValueError as error:
+        raise request.away(str(error)) from error
 
 
 def _items(request: Request, document: Object) -> list[Object]:
@@ -100,13 +105,14 @@ def _checked(request: Request, thing: object) -> Object:
     if not isinstance(thing, dict):
         raise request.away("the answer is not an object")
     metadata = _mapping(request, thing, "metadata")
-    for key in _TEXTS[request.resource]:
+    resource = request.resource
+    for key in ("name", "resourceVersion", *(("namespace",) if resource.is_namespaced else ())):
         _text(request, thing, key)
     if request.name not in ("", metadata["name"]):
         raise request.away(f"the answer is about {metadata['name']!r}")
     if not isinstance(metadata.setdefault("uid", ""), str):
         raise request.away("metadata.uid is not a text")
-    for key in ("spec", "status"):
+    for key in resource.parts:
         _mapping(request, thing, key)
     for kind in ("annotation", "label"):
         for key, value in _mapping(request, metadata, f"{kind}s").items():
