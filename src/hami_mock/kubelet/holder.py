@@ -13,10 +13,14 @@ class Holder:
 
     `container` is None for devices that were given a moment ago: the kubelet tells a device plugin
     how many devices it wants, never for whom.
+
+    `cards` are the UUIDs of the cards that such devices were given for, one for each, where
+    somebody else than the kubelet has chosen them; whose the devices are then says nothing.
     """
 
     container: Container | None
     devices: Mapping[str, Sequence[str]]
+    cards: Sequence[str] = ()
 
     @property
     def ids(self) -> set[str]:

@@ -1,9 +1,10 @@
 """What the kubelet bears: its message limit, and from 1.36 on the price of many units. Pure.
 
-The figures were measured on real kubelets of 1.35 and 1.36; docs/performance.md has the table.
+The figures were measured on real kubelets of 1.35 to 1.37; docs/performance.md has the table.
 """
 
 import re
+from collections.abc import Collection
 
 from hami_mock.kubelet.wire import MESSAGE_LIMIT
 
@@ -13,12 +14,14 @@ Version = tuple[int, int]
 # From this version on (feature gate ResourceHealthStatus) a pod's status lists each device that
 # the pod holds, and a restarted kubelet looks up each listed device among all allocated ones.
 _STATUS_LISTS_DEVICES: Version = (1, 36)
+# From this one on only among those of the same resource.
+_LOOKS_IN_ONE_RESOURCE: Version = (1, 37)
 
 LARGEST_POD = 78_600
 """How many units a pod can hold and still start: its status must fit the API server's 3 MiB."""
 
-# A restart takes this long, and so much for each pair of a listed and an allocated device, of
-# whatever resources: while it looks, the kubelet tells the API server nothing.
+# A restart takes this long, and so much for each pair of a listed and an allocated device that is
+# looked at: meanwhile the kubelet tells the API server nothing.
 _RESTART_SECONDS = 1.0
 _RESTART_SECONDS_PER_PAIR = 0.2e-6
 _LONGEST_RESTART_SECONDS = 10.0
@@ -36,15 +39,26 @@ def fits(list_size: int) -> bool:
     return list_size <= MESSAGE_LIMIT
 
 
-def restart_seconds(devices: int) -> float:
-    """Return how long a kubelet is away that restarts with all of the node's devices allocated."""
-    return _RESTART_SECONDS + _RESTART_SECONDS_PER_PAIR * devices**2
+def restart_seconds(counts: Collection[int], version: Version | None) -> float:
+    """Return how long a kubelet is away that restarts with all devices allocated.
+
+    - counts: how many devices each resource of the node has
+    - version: one that isn't known counts as the one that is away longest
+    """
+    in_one = version is not None and version >= _LOOKS_IN_ONE_RESOURCE
+    pairs = sum(count**2 for count in counts) if in_one else sum(counts) ** 2
+    return _RESTART_SECONDS + _RESTART_SECONDS_PER_PAIR * pairs
 
 
-def too_many(devices: int, version: Version | None) -> bool:
-    """Tell whether so many devices on a node, of all resources, are legal but unwise.
+def lists_devices(version: Version | None) -> bool:
+    """Tell whether a kubelet writes each device that a pod holds into the pod's status.
 
     A version that isn't known counts as the newest.
     """
-    lists_devices = version is None or version >= _STATUS_LISTS_DEVICES
-    return lists_devices and restart_seconds(devices) > _LONGEST_RESTART_SECONDS
+    return version is None or version >= _STATUS_LISTS_DEVICES
+
+
+def too_many(counts: Collection[int], version: Version | None) -> bool:
+    """Tell whether so many devices on a node, by resource, are legal but unwise."""
+    is_long = restart_seconds(counts, version) > _LONGEST_RESTART_SECONDS
+    return lists_devices(version) and is_long

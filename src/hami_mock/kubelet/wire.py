@@ -89,12 +89,28 @@ def pod_resources(pods: Mapping[str, Mapping[str, Iterable[str]]]) -> bytes:
 def read_pod_resources(payload: bytes) -> Iterator[tuple[str, str, str, dict[str, list[str]]]]:
     """Yield namespace, pod, container and its device IDs by resource of a ListPodResourcesResponse.
 
-    The kubelet writes one record for each device, a quarter of a million on a full node.
+    The kubelet writes one record for each device, a quarter of a million on a full node. A claim is
+    a device of each of its drivers, by its namespace and name.
     """
     for pod in _values(payload, 1):
         namespace, name = _text(pod, 2), _text(pod, 1)
         for container in _values(pod, 3):
-            yield namespace, name, _text(container, 1), _held(_values(container, 2))
+            claims: list[bytes] = []
+            devices = _held(_devices_of(container, claims))
+            for claim in claims:
+                for driver in dict.fromkeys(_text(each, 2) for each in _values(claim, 4)):
+                    own = f"{_text(claim, 3)}/{_text(claim, 2)}"
+                    devices.setdefault(driver, []).append(own)
+            yield namespace, name, _text(container, 1), devices
+
+
+def _devices_of(container: bytes, claims: list[bytes]) -> Iterator[bytes]:
+    """Yield the records of a container's devices; those of its claims are left in a list."""
+    for number, value in _fields(container):
+        if number == 2:
+            yield value
+        elif number == 5:
+            claims.append(value)
 
 
 def _held(records: Iterable[bytes]) -> dict[str, list[str]]:

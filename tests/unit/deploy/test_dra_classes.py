@@ -1,0 +1,89 @@
+"""DeviceClasses and examples use names that the driver publishes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from hami_mock.vendors import VENDORS, catalog
+from hami_mock.vendors.dra import Profile, driver_of
+from tests.makers import ASCEND
+from tests.unit.deploy.program import ROOT
+from tests.unit.views.dra.rig import devices, pool_of, state_of
+
+CLASSES = ROOT / "components" / "dra" / "deviceclasses.yaml"
+CHART = ROOT / "charts" / "hami-mock" / "templates" / "deviceclasses.yaml"
+EXAMPLES = sorted((ROOT / "examples" / "dra").glob("*.yaml"))
+DRIVERS = {
+    driver.name
+    for vendor in VENDORS
+    for profile in Profile
+    if (driver := driver_of(vendor, profile))
+}
+
+
+def documents(file: Path) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all(file.read_text()))
+
+
+def names() -> set[str]:
+    return {each["metadata"]["name"] for each in documents(CLASSES)}
+
+
+def test_every_class_selects_a_driver_and_every_driver_has_a_class() -> None:
+    selected = set()
+    for each in documents(CLASSES):
+        (selector,) = each["spec"]["selectors"]
+        expression = selector["cel"]["expression"]
+        (driver,) = re.findall(r"device\.driver == '([^']+)'", expression)
+        assert set(re.findall(r"attributes\['([^']+)'\]", expression)) <= {driver}
+        selected.add(driver)
+    assert selected == DRIVERS
+
+
+def test_the_types_that_classes_ask_for_are_published() -> None:
+    asked = set(re.findall(r"type == '([^']+)'", CLASSES.read_text()))
+    states = (state_of(nvidia_mig=""), state_of(nvidia_cards=0, ascend_cards=1))
+    published = {
+        each["attributes"]["type"]["string"]
+        for state in states
+        for profile in (Profile.HAMI, Profile.NVIDIA)
+        if driver_of(state.node.cards[0].vendor, profile)
+        for each in devices(pool_of(state, profile)).values()
+    }
+    assert asked == published
+
+
+def test_every_chip_has_a_class() -> None:
+    chips = {model.chip for model in catalog.models()[ASCEND.maker].values()}
+    assert {f"npu-{chip.lower()}.project-hami.io" for chip in chips} <= names()
+
+
+def test_one_class_alone_maps_a_resource() -> None:
+    told = [each["spec"].get("extendedResourceName") for each in documents(CLASSES)]
+    assert [name for name in told if name] == ["nvidia.com/gpu"]
+
+
+def test_the_chart_has_the_same_classes_but_for_the_chips() -> None:
+    text = CHART.read_text()
+    assert {name for name in names() if not name.startswith("npu-")} <= set(
+        re.findall(r'"([a-z.-]+\.(?:io|com))"', text)
+    )
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
+def test_an_example_is_complete(file: Path) -> None:
+    made = documents(file)
+    claims = {each["metadata"]["name"] for each in made if each["kind"] != "Pod"}
+    classes = set(re.findall(r"deviceClassName: (\S+)", file.read_text()))
+    assert classes <= names()
+    for pod in (each for each in made if each["kind"] == "Pod"):
+        (claim,) = pod["spec"]["resourceClaims"]
+        own = claim.get("resourceClaimTemplateName") or claim["resourceClaimName"]
+        assert own in claims
+        (container,) = pod["spec"]["containers"]
+        assert container["resources"]["claims"] == [{"name": claim["name"]}]
