@@ -2,6 +2,7 @@
 
 import re
 
+from hami_mock.kit.durations import about
 from hami_mock.kubelet.limits import LARGEST_POD, Version, restart_seconds, too_many
 from hami_mock.node.resources import Resource
 from hami_mock.node.sizing import Node
@@ -24,32 +25,36 @@ def warnings(resource: Resource, node: Node, kubelet_version: Version | None) ->
             f"the kubelet will refuse the name {resource.name!r} ({resource.source}): it must be "
             "like example.com/gpu, not under kubernetes.io and not starting with requests."
         )
-    if too_many(node.devices, kubelet_version) and resource.count > node.devices * _LARGE_SHARE:
+    is_large = not resource.in_status and resource.count > node.devices * _LARGE_SHARE
+    if is_large and too_many(node.counts, kubelet_version):
         version = ".".join(map(str, kubelet_version)) if kubelet_version else "1.36 or newer"
         found.append(
             f"{resource.count} of {node.devices} devices on the node are a lot for kubelet "
             f"{version}: the largest pod that can start holds {LARGEST_POD}, and a kubelet that "
             "restarts while everything is allocated needs about "
-            f"{_duration(restart_seconds(node.devices))}{_remedy(resource, node)}"
+            f"{about(restart_seconds(node.counts, kubelet_version))}{_remedy(resource, node)}"
         )
     return found
 
 
 def _remedy(resource: Resource, node: Node) -> str:
     if resource.offer.role is not Role.MEMORY:
-        return ""
+        return _instead(resource)
     flag = f"--{resource.vendor.prefix}-memory-factor"
     if any(each.hami for each in node.resources):
-        return f"; for coarser units, use {flag} and the same memoryFactor in HAMi's configuration"
-    return f"; use {flag} auto for coarser units"
+        coarser = f"for coarser units, use {flag} and the same memoryFactor in HAMi's configuration"
+    else:
+        coarser = f"use {flag} auto for coarser units"
+    return f"; {coarser}{_instead(resource)}"
+
+
+def _instead(resource: Resource) -> str:
+    """Return why the units don't stand where they would cost nothing."""
+    return f"; in the Node's status they would cost nothing, but {resource.why}" * bool(
+        resource.why
+    )
 
 
 def _is_extended_resource(name: str) -> bool:
     is_reserved = "kubernetes.io/" in name or name.startswith("requests.")
     return _QUALIFIED_NAME.fullmatch(name) is not None and not is_reserved
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

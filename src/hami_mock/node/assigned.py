@@ -6,6 +6,7 @@ are for the containers that ask for some. Pure.
 """
 
 import logging
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -21,7 +22,7 @@ from hami_mock.node.instances import Instance
 from hami_mock.node.pods import Pod
 from hami_mock.vendors.hami_vendor import HamiVendor
 from hami_mock.vendors.handout import has_claims, unique_name
-from hami_mock.vendors.scheduling import MadeInstance
+from hami_mock.vendors.scheduling import Allowed, MadeInstance
 
 if TYPE_CHECKING:
     from hami_mock.node.sizing import Node
@@ -33,11 +34,12 @@ _log = logging.getLogger(__name__)
 
 
 class _Side(NamedTuple):
-    """Cards that HAMi assigns, and the resource that counts them."""
+    """Cards that HAMi assigns, the resource that counts them, and what they may be cut into."""
 
     vendor: HamiVendor
     resource_name: str
     cards: tuple[Card, ...]
+    allowed: Allowed = None
 
 
 _Told = tuple[str, str]
@@ -127,7 +129,8 @@ def _sides(node: "Node") -> Iterator[_Side]:
     for resource in with_slots:
         # Plugins without claims take the kubelet's word.
         if resource.hami is not None and has_claims(resource.hami.vendor):
-            yield _Side(resource.hami.vendor, resource.name, resource.cards)
+            allowed = resource.hami.plugin.allowed
+            yield _Side(resource.hami.vendor, resource.name, resource.cards, allowed)
     # A companion's slots are the real plugin's, and so are the names of its resources.
     others = {card.vendor for card in node.cards} - {resource.vendor for resource in with_slots}
     for vendor in others:
@@ -173,7 +176,8 @@ def _made(side: _Side, told: str) -> _Made:
 def _instances(made: Iterable[MadeInstance], side: _Side, uuid: str) -> tuple[Instance, ...]:
     """Return those that the card can be cut into; anybody may write more on a pod of theirs."""
     card = next(card for card in side.cards if card.uuid == uuid)
-    profiles = {each.name: each for each in side.vendor.scheduling.profiles(card.model)}
+    known = side.vendor.scheduling.profiles(card.model, side.allowed)
+    profiles = {each.name: each for each in known}
     return tuple(
         Instance(
             each.uuid,
@@ -202,6 +206,14 @@ def _parts(
             side.resource_name,
             before.devices + 1,
             before.memory + max(0, device.memory),
-            before.cores + max(0, device.cores),
+            before.cores + _percent(device, card, side.vendor),
         )
     return found
+
+
+def _percent(device: AssignedDevice, card: Card, vendor: HamiVendor) -> int:
+    """Return how much of a card's compute a device is; some vendors' are assigned core by core."""
+    known, cores = vendor.scheduling, max(0, device.cores)
+    if not known.registers_cores or known.soft_slicing:
+        return cores
+    return math.ceil(100 * cores / max(1, vendor.card_cores(card.model)))

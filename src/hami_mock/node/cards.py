@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from hami_mock import vendors
 from hami_mock.kit.text import cut
-from hami_mock.vendors import Identity, Vendor
+from hami_mock.vendors import Vendor
 from hami_mock.vendors.catalog import Model
 
 # Any fixed namespace will do; a change of it would rename every card of every node.
@@ -81,7 +81,7 @@ class Card:
 
     @property
     def visible_as(self) -> str:
-        return self.uuid if self.vendor.identity is Identity.UUID else str(self.index)
+        return self.vendor.identity.format(uuid=self.uuid, index=self.index)
 
 
 def make_cards(node_name: str, vendor: Vendor, groups: Iterable[CardGroup]) -> tuple[Card, ...]:

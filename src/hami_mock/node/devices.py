@@ -1,4 +1,5 @@
-"""The devices of a resource, card by card: slots here, units in `unit_devices`. Pure.
+"""The devices of a resource, card by card: slots and counted units here, units that have IDs in
+`unit_devices`. Pure.
 
 A device never becomes another one: whatever changes, an ID means the same slot or the same unit of
 the same card for as long as a pod may hold it. Some may be retired: the configuration has no place
@@ -7,6 +8,7 @@ known that nobody does.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 from hami_mock.kubelet import wire
 from hami_mock.node.cards import Card
@@ -60,8 +62,10 @@ class SlotDevices:
             yield wire.device(f"{uuid}-{slot}", health)
 
     def ids(self, card: Card) -> Iterator[str]:
-        for slot in range(self.split):
-            yield f"{card.uuid}-{slot}"
+        return self.slots(card.uuid)
+
+    def slots(self, uuid: str) -> Iterator[str]:
+        return (f"{uuid}-{slot}" for slot in range(self.split))
 
     def card_of(self, device_id: str) -> str | None:
         owner = self.owner(device_id)
@@ -89,4 +93,42 @@ class SlotDevices:
         return SlotDevices(self._cards.values(), self.split, retired)
 
 
-Devices = SlotDevices | UnitDevices
+class CountedUnits:
+    """Units that stand in the Node's status: each card has so many, and no single one has a name.
+
+    So there is no list of them, whatever their number, and nothing to keep for those that hold
+    some: the kubelet and the scheduler count what pods ask for.
+    """
+
+    retired: Mapping[str, int] = MappingProxyType({})
+
+    def __init__(self, counts: Mapping[Card, int]) -> None:
+        self.counts = {card.uuid: count for card, count in counts.items()}
+        self.key = "counted", self.counts
+
+    def size(self, card: Card, health: bytes) -> int:
+        return 0
+
+    def encode(self, card: Card, health: bytes) -> Iterator[bytes]:
+        return iter(())
+
+    def retired_size(self, uuid: str, health: bytes) -> int:
+        return 0
+
+    def encode_retired(self, uuid: str, health: bytes) -> Iterator[bytes]:
+        return iter(())
+
+    def ids(self, card: Card) -> Iterator[str]:
+        return iter(())
+
+    def card_of(self, device_id: str) -> str | None:
+        return None
+
+    def owner(self, device_id: str) -> tuple[str, bool] | None:
+        return None
+
+    def keep_retired(self, held: Collection[str] | None) -> "CountedUnits":
+        return self
+
+
+Devices = SlotDevices | UnitDevices | CountedUnits

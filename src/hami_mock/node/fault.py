@@ -41,13 +41,17 @@ class Parameter:
 
 @dataclass(frozen=True, eq=False)
 class Verb:
-    """Something to do to cards or resources, on command or in a scenario."""
+    """Something to do to cards or resources, on command or in a scenario.
+
+    `needs_plugin`: it does nothing to a resource in the Node's status.
+    """
 
     verb: str
     on: On
     help: str
     examples: tuple[str, ...]
     parameters: tuple[Parameter, ...] = ()
+    needs_plugin: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -96,6 +100,7 @@ class Fault:
         if self.seconds:
             words += f" for {self.seconds:g} s"
         for name, value in self.details.items():
-            if name not in ("call", "seconds"):
+            # What an error number means stands in the reason.
+            if name not in ("call", "seconds", "xid"):
                 words += f", {name} {value}"
         return words + (self.reason and f": {self.reason}")

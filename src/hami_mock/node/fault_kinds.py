@@ -76,6 +76,7 @@ REFUSED = FaultKind(
     (REASON,),
     name="refused",
     mended_by="up",
+    needs_plugin=True,
 )
 SLOW = FaultKind(
     "delay",
@@ -84,6 +85,7 @@ SLOW = FaultKind(
     ("delay allocate 2s", "delay allocate 500ms nvidia.com/gpu --for 10m"),
     (CALL, SECONDS),
     name="slow",
+    needs_plugin=True,
 )
 HUNG = FaultKind(
     "hang",
@@ -92,6 +94,7 @@ HUNG = FaultKind(
     ("hang allocate 30s nvidia.com/gpu",),
     (CALL, SECONDS),
     name="hung",
+    needs_plugin=True,
 )
 BROKEN = FaultKind(
     "break",
@@ -100,6 +103,7 @@ BROKEN = FaultKind(
     ("break allocate", "break prestart nvidia --reason 'no driver' --for 1m"),
     (CALL, REASON),
     name="broken",
+    needs_plugin=True,
 )
 
 RECOVER = Verb(
@@ -116,6 +120,7 @@ DROP = Verb(
     "close the list streams once; the resources register again",
     ("drop all", "drop nvidia.com/gpu"),
     (REASON,),
+    needs_plugin=True,
 )
 CLEAR = Verb(
     "clear",

@@ -61,12 +61,19 @@ class Holders:
         """Told after devices were given: `changes` tells of names too."""
         self._clock = clock
         self._named: tuple[Holder, ...] | None = None
-        self._given: dict[tuple[str, str], tuple[float, tuple[str, ...]]] = {}
+        self._named_last: tuple[Holder, ...] = ()
+        """What the kubelet said when it could be asked."""
+        self._given: dict[tuple[str, str], tuple[float, Holder]] = {}
         """By resource and the first ID: when what was given to a container, the oldest first."""
         self._ids_given = 0
 
-    def give(self, resource_name: str, device_ids: Sequence[str]) -> None:
-        """Note that devices are held from now on, though nobody knows by whom."""
+    def give(
+        self, resource_name: str, device_ids: Sequence[str], cards: Sequence[str] = ()
+    ) -> None:
+        """Note that devices are held from now on, though nobody knows by whom.
+
+        `cards` are those that somebody has assigned, whatever cards the devices are of.
+        """
         if not device_ids:
             return
         # Whoever had one of them holds nothing any more: containers give all back at once. A pod
@@ -79,7 +86,8 @@ class Holders:
             ]
         for device_id in again:
             self._forget((resource_name, device_id))
-        self._given[resource_name, device_ids[0]] = self._clock(), tuple(device_ids)
+        held = Holder(None, {resource_name: tuple(device_ids)}, tuple(cards))
+        self._given[resource_name, device_ids[0]] = self._clock(), held
         self._ids_given += len(device_ids)
         while self._ids_given > _MOST_GIVEN:
             self._forget(next(iter(self._given)))
@@ -91,11 +99,14 @@ class Holders:
         """Take over who holds what; None: the kubelet can't be asked."""
         before = self.all
         self._named = None if holders is None else tuple(holders)
+        if self._named is not None:
+            self._named_last = self._named
         self._forget_old()
         if self._given and self._named:
             named = set[str]().union(*(holder.ids for holder in self._named))
-            for key in [key for key, (_, ids) in self._given.items() if named.issuperset(ids)]:
-                self._forget(key)
+            for key, (_, held) in [*self._given.items()]:
+                if named.issuperset(held.devices[key[0]]):
+                    self._forget(key)
         if self.all != before:
             self.changes.send()
 
@@ -105,10 +116,15 @@ class Holders:
 
         Without it nobody ever learns that a device is free again.
         """
-        if self._named is None:
-            return None
-        unnamed = (Holder(None, {name: ids}) for (name, _), (_, ids) in self._given.items())
-        return *self._named, *unnamed
+        return None if self._named is None else self.known
+
+    @property
+    def known(self) -> tuple[Holder, ...]:
+        """All holders that are known of; if the kubelet is silent, some may be gone since.
+
+        Whoever comes later got the devices later: the kubelet may have named another before.
+        """
+        return *self._named_last, *(held for _, held in self._given.values())
 
     @property
     def ids(self) -> set[str] | None:
@@ -116,14 +132,27 @@ class Holders:
         return None if self.all is None else set[str]().union(*(held.ids for held in self.all))
 
     @property
+    def resources(self) -> set[str] | None:
+        """The names of all resources that somebody holds devices of; None if nobody knows."""
+        holders = self.all
+        if holders is None:
+            return None
+        return {name for holder in holders for name, ids in holder.devices.items() if ids}
+
+    @property
     def has_unnamed(self) -> bool:
         return bool(self._given)
 
     def _forget(self, key: tuple[str, str]) -> None:
         if key in self._given:
-            self._ids_given -= len(self._given.pop(key)[1])
+            _, held = self._given.pop(key)
+            self._ids_given -= len(held.devices[key[0]])
 
     def _forget_old(self) -> None:
         oldest = self._clock() - _GRACE_SECONDS
-        while self._given and next(iter(self._given.values()))[0] <= oldest:
-            self._forget(next(iter(self._given)))
+        for key, (since, held) in [*self._given.items()]:
+            if since > oldest:
+                return
+            # Which card a slot was given for, nobody else can tell while the kubelet is silent.
+            if self._named is not None or not held.cards:
+                self._forget(key)

@@ -5,7 +5,10 @@ assigns cards and amounts, whatever slots the kubelet then picks. Where it has, 
 
 A container with slots is on the cards of its slots, and its units say how much of each: as with
 HAMi, 3000 MiB and two cards are 3000 MiB of each. Which units the kubelet picked doesn't matter
-then; they decide only for a container that has no slot. Pure.
+then; they decide only for a container that has no slot. Units in the Node's status have no IDs: a
+container has as many as it asks for.
+
+A container that has nothing of ours may hold a card all the same: see `foreign_devices`. Pure.
 """
 
 import math
@@ -15,6 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from hami_mock.kubelet.holder import Container, Holder
 from hami_mock.node.cards import Card
+from hami_mock.node.claims import ClaimKey
+from hami_mock.node.foreign_devices import ForeignDevices
 from hami_mock.node.holders import Holding
 from hami_mock.vendors import Role
 
@@ -53,20 +58,30 @@ class Holdings:
 
     def __init__(self) -> None:
         self._found: dict[str, list[Holding]] = {}
+        self._parts: Mapping[Container, Parts] = {}
         self._made_from: object = None
         self._assigned: Assigned | None = None
 
     def of(self, state: "NodeState") -> dict[str, list[Holding]]:
         """Return them by the card's UUID, sorted by container, those without a name last."""
+        self._look(state)
+        return self._found
+
+    def assigned(self, state: "NodeState") -> Mapping[Container, Parts]:
+        """Return what HAMi assigned to containers, as their pods say."""
+        self._look(state)
+        return self._parts
+
+    def _look(self, state: "NodeState") -> None:
         # A broadcast has another event after each change. Pods are compared as they are: that
         # takes microseconds.
         changes = state.holders.changes.next(), state.changes.next()
         if self._made_from != (changes, state.pods):
-            self._found = _holdings(state, self._parts(state))
+            self._parts = self._read(state)
+            self._found = _holdings(state, self._parts)
             self._made_from = changes, dict(state.pods)
-        return self._found
 
-    def _parts(self, state: "NodeState") -> Mapping[Container, Parts]:
+    def _read(self, state: "NodeState") -> Mapping[Container, Parts]:
         if self._assigned is None:
             if not state.pods:
                 return {}
@@ -79,14 +94,64 @@ class Holdings:
 
 def _holdings(state: "NodeState", assigned: Mapping[Container, Parts]) -> dict[str, list[Holding]]:
     found: dict[str, list[Holding]] = defaultdict(list)
+    foreign = ForeignDevices(state)
     for holder in _each_once(state.holders.all or ()):
-        told = assigned.get(holder.container, {}) if holder.container else {}
-        # Anybody may write on a pod of theirs what it never got.
-        parts = {uuid: part for uuid, part in told.items() if part.resource in holder.devices}
-        for uuid, devices in _placed(holder, parts, state).items():
-            if card := state.cards.get(uuid):
-                found[uuid].append(_holding(holder, card, devices, parts.get(uuid), state))
+        parts = parts_of(holder, assigned)
+        own = {
+            uuid: _holding(holder, card, devices, parts.get(uuid), state)
+            for uuid, devices in _placed(holder, parts, state).items()
+            if (card := state.cards.get(uuid))
+        }
+        if not parts and holder.devices.keys().isdisjoint(state.resources):
+            own = dict(foreign.holdings(holder))
+        for uuid, claimed in _claimed(holder, state).items():
+            own[uuid] = _together(own[uuid], claimed) if uuid in own else claimed
+        for uuid, holding in own.items():
+            found[uuid].append(holding)
     return dict(found)
+
+
+def _claimed(holder: Holder, state: "NodeState") -> dict[str, Holding]:
+    """Return what a container's claims have of each card."""
+    found: dict[str, Holding] = {}
+    if not state.claims:
+        return found
+    keys = (ClaimKey(name, each) for name, ids in holder.devices.items() for each in ids)
+    for key in keys:
+        claim = state.claims.get(key)
+        for device in claim.devices if claim else ():
+            if device.card in state.cards and not device.is_admin:
+                instances = (device.instance,) if device.instance else ()
+                one = Holding(
+                    holder.container, {key.driver: 1}, device.memory, device.cores, 1, instances
+                )
+                before = found.get(device.card)
+                found[device.card] = _together(before, one) if before else one
+    return found
+
+
+def _together(one: Holding, other: Holding) -> Holding:
+    """Return what a container holds of a card that it got twice."""
+    return Holding(
+        one.container,
+        dict(Counter(one.devices) + Counter(other.devices)),
+        one.memory + other.memory,
+        min(one.cores + other.cores, _WHOLE),
+        one.slots + other.slots,
+        (*one.instances, *other.instances),
+        one.owner or other.owner,
+    )
+
+
+def parts_of(holder: Holder, assigned: Mapping[Container, Parts]) -> Parts:
+    """Return what HAMi assigned to a holder: what its pod says, or what it was given for."""
+    if holder.container is None:
+        (resource,) = holder.devices
+        given = Counter(holder.cards)
+        return {uuid: Part(resource, count, 0, 0) for uuid, count in given.items()}
+    told = assigned.get(holder.container, {})
+    # Anybody may write on a pod of theirs what it never got.
+    return {uuid: part for uuid, part in told.items() if part.resource in holder.devices}
 
 
 def _each_once(holders: Iterable[Holder]) -> Iterator[Holder]:
@@ -110,6 +175,7 @@ def _placed(holder: Holder, parts: Parts, state: "NodeState") -> dict[str, dict[
         for name, ids in holder.devices.items()
         if name in state.resources
     }
+    counted = _counted(holder, state)
     placed: dict[str, dict[str, int]] = defaultdict(dict, {uuid: {} for uuid in parts})
     for name, (resource, ids) in held.items():
         if resource.has_slots:
@@ -123,7 +189,23 @@ def _placed(holder: Holder, parts: Parts, state: "NodeState") -> dict[str, dict[
             on_each = {uuid: len(ids) for uuid, _ in _on(resource, by_slots)}
             for uuid, count in (on_each or _by_card(resource, ids)).items():
                 placed[uuid][name] = count
+    for name, count in counted.items():
+        for uuid, _ in _on(state.resources[name], by_slots):
+            placed[uuid][name] = count
     return placed
+
+
+def _counted(holder: Holder, state: "NodeState") -> dict[str, int]:
+    """Return the units in the Node's status that a container has, by resource."""
+    pod = state.pods.get(holder.container[:2]) if holder.container else None
+    if pod is None or holder.container is None:
+        return {}
+    asked = pod.requests.get(holder.container[2], {})
+    return {
+        resource.name: asked[resource.name]
+        for resource in state.node.resources
+        if resource.in_status and resource.name in asked
+    }
 
 
 def _on(resource: "Resource", cards: Mapping[str, _T]) -> Iterator[tuple[str, _T]]:

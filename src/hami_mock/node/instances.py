@@ -195,15 +195,18 @@ class Cutter:
         """Return a cut that has what containers hold too: somebody else may have cut it out."""
         known = {each.uuid for each in self.devices(cut)} if cut else set()
         for instance in held:
-            if instance.uuid not in known:
-                alike = (each for each in self.profiles if each.memory == instance.memory)
-                if (profile := next(alike, None)) is not None:
-                    own = ComputeInstance(
-                        instance.compute_instance, 0, profile.slices, instance.uuid
-                    )
-                    part = GpuInstance(instance.gpu_instance, profile, instance.start, (own,))
-                    cut = (cut or Cut())._with(part)
+            if instance.uuid not in known and (profile := self._profile_of(instance)):
+                own = ComputeInstance(instance.compute_instance, 0, profile.slices, instance.uuid)
+                part = GpuInstance(instance.gpu_instance, profile, instance.start, (own,))
+                cut = (cut or Cut())._with(part)
         return cut
+
+    def _profile_of(self, instance: Instance) -> InstanceProfile | None:
+        """Return the profile that somebody else may have another name for: 7g.79gb is a 7g.80gb."""
+        alike = [each for each in self.profiles if each.memory == instance.memory]
+        slices = instance.profile.partition(".")[0]
+        named = (each for each in alike if each.name.partition(".")[0] == slices)
+        return next(named, alike[0] if alike else None)
 
     def devices(self, cut: Cut) -> list[Instance]:
         """Return the compute instances of all GPU instances: what programs run on."""

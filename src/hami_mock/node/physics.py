@@ -5,15 +5,17 @@ up to the limit, as busy as it is. Temperature follows power with a fast and a s
 card counts is an integral over its steps, so steps must be short where work changes.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from math import exp
 from typing import TYPE_CHECKING, NamedTuple
 
+from hami_mock.node.cards import Card
 from hami_mock.node.fault import Fault
 from hami_mock.node.readings import Reading, Throttle, Usage
+from hami_mock.node.xid import named_in
 from hami_mock.vendors.physics import Traits
+from hami_mock.vendors.physics import traits as traits_of
 
 if TYPE_CHECKING:
     from hami_mock.node.instances import Instance
@@ -109,8 +111,7 @@ def trouble_of(faults: Iterable[Fault]) -> Trouble:
     if not reasons:
         return Trouble()
     found = {name: any(word in reasons for word in words) for name, words in _WORDS.items()}
-    xids = map(int, re.findall(r"\bxid (\d{1,5})\b", reasons))
-    return Trouble(**found, stopped=not _STOPPING_XIDS.isdisjoint(xids))
+    return Trouble(**found, stopped=not _STOPPING_XIDS.isdisjoint(named_in(reasons)))
 
 
 def errors_of(xids: Mapping[int, int], last_xid: int = 0) -> Errors:
@@ -187,6 +188,12 @@ def reading(traits: Traits, total: int, inner: Inner, work: Work, condition: Con
 def _link_speed(traits: Traits, work: Work, trouble: Trouble) -> float:
     linked = 0.0 if trouble.stopped else work.linked
     return traits.link * 1e9 * _LINK_SHARE * linked / 100
+
+
+def idle_reading(card: Card) -> Reading:
+    """Return what a card shows that nobody has ever used."""
+    nature = traits_of(card.vendor.maker, card.model)
+    return reading(nature, card.memory, Inner(), Work(), Condition())
 
 
 def instance_reading(whole: Reading, instance: "Instance", usage: Usage | None) -> Reading:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from hami_mock.kit.text import cut
 from hami_mock.kubelet.limits import Version, fits, too_many
 from hami_mock.kubelet.unit_ids import UnitIds
-from hami_mock.kubelet.wire import HEALTHY, MESSAGE_LIMIT
+from hami_mock.kubelet.wire import HEALTHY, MESSAGE_LIMIT, device_size
 from hami_mock.node.cards import Card
-from hami_mock.node.devices import Devices, SlotDevices
+from hami_mock.node.devices import CountedUnits, Devices, SlotDevices
 from hami_mock.node.resources import Resource
 from hami_mock.node.unit_devices import UnitDevices
+from hami_mock.node.ways import Policy, Which, needed
 from hami_mock.vendors import Offer, Role, Vendor
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from hami_mock.node.hami_side import HamiSide
 
 _LARGEST_FACTOR = 1024 * 1024
+_LEAST_BYTES = device_size(1, HEALTHY)
+"""What a device takes in a list at the least."""
 
 
 @dataclass(frozen=True)
@@ -31,14 +34,23 @@ class Node:
     resources: tuple[Resource, ...]
 
     @property
+    def counts(self) -> list[int]:
+        """How many devices each plugin has: what the kubelet has to keep in mind."""
+        return [resource.count for resource in self.resources if not resource.in_status]
+
+    @property
     def devices(self) -> int:
-        """How many devices of all resources there are: what the kubelet has to keep in mind."""
-        return sum(resource.count for resource in self.resources)
+        return sum(self.counts)
 
     @property
     def retired(self) -> int:
         """How many devices are in the lists only because pods may hold them."""
         return sum(sum(resource.devices.retired.values()) for resource in self.resources)
+
+    @property
+    def is_settling(self) -> bool:
+        """Whether something is as it is only because pods may hold devices."""
+        return self.retired > 0 or any(resource.later for resource in self.resources)
 
 
 @dataclass(frozen=True)
@@ -79,12 +91,14 @@ class Past:
     """What there was before a change: the devices of each resource, by the resource's name.
 
     - held: those that pods hold; None if nobody knows
+    - used: the resources that pods hold devices of; None if nobody knows
     - unlisted: the resources that the kubelet has no list of now. What has no place there any more
       need not become unhealthy before it goes.
     """
 
     devices: Mapping[str, Devices] = field(default_factory=dict)
     held: Collection[str] | None = None
+    used: Collection[str] | None = ()
     unlisted: Collection[str] = ()
 
 
@@ -96,17 +110,23 @@ class LeftOut(NamedTuple):
 
 
 _NO_PAST = Past()
+_ALL_BY_PLUGINS = Policy()
 
 
 def size(
-    shares: Sequence[Share], version: Version | None, past: Past = _NO_PAST
+    shares: Sequence[Share],
+    version: Version | None,
+    past: Past = _NO_PAST,
+    policy: Policy = _ALL_BY_PLUGINS,
 ) -> tuple[tuple[Resource, ...], tuple[LeftOut, ...]]:
     """Return the resources of shares, and what the kubelet wouldn't take or would show as 0.
 
     A device that was there before stays the same device. One that has no place any more is retired;
     if the list has no room for all of those, only the held ones stay in it.
     """
-    auto = _auto_factor(shares, version)
+    # What stands in the status needs no coarser units.
+    auto = _auto_factor(shares, version) if policy.which is Which.NONE else 1
+    into_status = _into_status(shares, version, auto, policy)
     resources: dict[str, Resource] = {}
     left_out = []
     for share in shares:
@@ -118,17 +138,30 @@ def size(
             other = resources[share.name].source
             left_out.append(LeftOut(share.name, f"{share.source} and {other} both use this name"))
             continue
-        resource = _resource(share, _factor(share, auto), past)
-        if reason := _too_many(share, resource) or _too_few(share, resource):
+        factor = _factor(share, auto)
+        if share.name in into_status:
+            resource = _in_status(share, factor, past, into_status[share.name])
+            reason = _too_few(share, resource.later or resource)
+        else:
+            resource = _resource(share, factor, past)
+            resource = replace(resource, why="" if resource.has_slots else policy.why)
+            reason = _too_many(share, resource) or _too_few(share, resource)
+        if reason:
             left_out.append(LeftOut(share.name, reason))
         else:
             resources[share.name] = resource
     return tuple(resources.values()), tuple(left_out)
 
 
-def release(node: Node, held: Collection[str]) -> Node:
+def release(node: Node, held: Collection[str], used: Collection[str] = ()) -> Node:
+    """Return the node without what is there only for pods: they hold these devices alone.
+
+    `used` are the resources that they are of.
+    """
     resources = tuple(
-        replace(resource, devices=resource.devices.keep_retired(held))
+        resource.later
+        if resource.later and resource.name not in used
+        else replace(resource, devices=resource.devices.keep_retired(held))
         if resource.devices.retired
         else resource
         for resource in node.resources
@@ -136,22 +169,80 @@ def release(node: Node, held: Collection[str]) -> Node:
     return replace(node, resources=resources)
 
 
+def _into_status(
+    shares: Sequence[Share], version: Version | None, auto: int, policy: Policy
+) -> Mapping[str, str]:
+    """Return which units go into the Node's status, by the name of their resource, and why."""
+    units = [share for share in shares if share.offer.role is not Role.SLOTS]
+    match policy.which:
+        case Which.NONE:
+            return {}
+        case Which.ALL:
+            return {share.name: policy.why for share in units}
+    counts = {share.name: sum(share.counts(_factor(share, auto)).values()) for share in units}
+    sizes = {
+        # Where it can't fit anyhow, nobody needs to number millions of units to see it.
+        share.name: counts[share.name] * _LEAST_BYTES
+        if counts[share.name] * _LEAST_BYTES > MESSAGE_LIMIT
+        else _resource(share, _factor(share, auto)).list_size(word=HEALTHY)
+        for share in units
+    }
+    unfit = {name: size for name, size in sizes.items() if not fits(size)}
+    return needed(counts, unfit, version)
+
+
+def _in_status(share: Share, factor: int, past: Past, why: str) -> Resource:
+    """Return a resource of units in the status, or what it is while pods hold devices of it.
+
+    The kubelet refuses pods that ask for a resource without a plugin while another pod still holds
+    devices of it. So the plugin stays until none does.
+    """
+    counted = replace(_bare(share, factor), devices=CountedUnits(share.counts(factor)), why=why)
+    if not _is_used(past, share.name):
+        return counted
+    resource = _resource(share, factor, past)
+    if not _fits(resource):
+        # Meanwhile there are no more than before.
+        before = past.devices.get(share.name, resource.devices)
+        assert isinstance(before, UnitDevices)
+        kept = {c: min(n, before.counts.get(c.uuid, 0)) for c, n in share.counts(factor).items()}
+        devices = before.resized(kept).keep_retired(past.held)
+        resource = replace(resource, devices=devices)
+    known = "pods hold devices of it"
+    if past.used is None:
+        socket = "the agent needs the kubelet's pod-resources socket"
+        known = f"nobody knows whether pods hold devices of it: {socket}"
+    waits = f"{known}; it moves to the Node's status when none does"
+    return replace(resource, why=waits, later=counted)
+
+
+def _is_used(past: Past, name: str) -> bool:
+    if past.used is None:
+        return isinstance(past.devices.get(name), UnitDevices)
+    return name in past.used
+
+
 def _factor(share: Share, auto: int) -> int:
     return share.factor or max(auto, share.offer.memory_unit)
 
 
-def _resource(share: Share, factor: int, past: Past = _NO_PAST) -> Resource:
-    resource = Resource(
+def _bare(share: Share, factor: int) -> Resource:
+    return Resource(
         name=share.name,
         source=share.source,
         offer=share.offer,
         vendor=share.vendor,
         cards=share.cards,
-        devices=_devices(share, factor, past.devices.get(share.name)),
+        devices=CountedUnits({}),
         factor=factor,
         mode=share.mode,
         hami=share.hami,
     )
+
+
+def _resource(share: Share, factor: int, past: Past = _NO_PAST) -> Resource:
+    devices = _devices(share, factor, past.devices.get(share.name))
+    resource = replace(_bare(share, factor), devices=devices)
     if share.name in past.unlisted or (past.held is not None and not _fits(resource)):
         return replace(resource, devices=resource.devices.keep_retired(past.held))
     return resource
@@ -191,6 +282,8 @@ def _too_many(share: Share, resource: Resource) -> str:
     return (
         f"{resource.count + retired} devices need a list of {resource.list_size(word=HEALTHY)} "
         f"bytes; the kubelet's limit is {MESSAGE_LIMIT}: {remedy}"
+        + f"; in the Node's status there is no limit, but {resource.why}"
+        * bool(resource.why)
     )
 
 
@@ -210,18 +303,18 @@ def _too_few(share: Share, resource: Resource) -> str:
 def _auto_factor(shares: Sequence[Share], version: Version | None) -> int:
     """Return the smallest power of two, the same for all vendors, that the kubelet bears.
 
-    What a restarted kubelet pays for is the sum of all devices. A memory resource whose factor the
-    user has chosen isn't counted: no choice of ours could make up for it.
+    A restarted kubelet pays for all devices. A memory resource whose factor the user has chosen
+    isn't counted: no choice of ours could make up for it.
     """
     free = [share for share in shares if share.factor is None]
     others = [share for share in shares if share.offer.role is not Role.MEMORY]
-    fixed = sum(sum(share.amounts) for share in others)
+    fixed = [sum(share.amounts) for share in others]
     # Where the other devices are too many by themselves, coarser units alone can't help.
-    fixed = 0 if too_many(fixed, version) else fixed
+    fixed = [] if too_many(fixed, version) else fixed
 
     def is_safe(factor: int) -> bool:
         sized = [_resource(share, _factor(share, factor)) for share in free]
-        units = sum(resource.count for resource in sized)
+        units = [resource.count for resource in sized]
         return not too_many(fixed + units, version) and all(map(_fits, sized))
 
     smallest = min((amount for share in free for amount in share.amounts if amount), default=0)

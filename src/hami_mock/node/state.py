@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from hami_mock.kit.broadcast import Broadcast
 from hami_mock.kubelet.holder import Container
 from hami_mock.node.cards import Card
+from hami_mock.node.claims import ClaimKey, PreparedClaim
 from hami_mock.node.event_kinds import Kind
 from hami_mock.node.events import EventLog
 from hami_mock.node.fault import Call, Fault, FaultKind
 from hami_mock.node.fault_kinds import DEGRADED, LOST, UNHEALTHY
 from hami_mock.node.holders import Holders, Holding, Load
-from hami_mock.node.holdings import Holdings
+from hami_mock.node.holdings import Holdings, Parts
 from hami_mock.node.pods import Pod
 from hami_mock.node.readings import Reading, Usage
 from hami_mock.node.resources import Resource
@@ -75,6 +76,8 @@ class NodeState:
         """How often each resource's list streams were dropped on command."""
         self.holders = Holders()
         """Who holds which device; its changes are told apart, since no list depends on them."""
+        self.claims: dict[ClaimKey, PreparedClaim] = {}
+        """What claims have of the cards, as prepared by DRA drivers; holders hold them by name."""
         self.loads: dict[tuple[str, Container], Load] = {}
         """What containers make of the cards they hold, by the card's UUID; idle if not in here."""
         self._readings: dict[str, Reading] = {}
@@ -183,6 +186,20 @@ class NodeState:
         """Return who holds how much of each card, by the card's UUID."""
         return self._holdings.of(self)
 
+    def prepare_claim(self, claim: PreparedClaim) -> None:
+        """Take over what a claim has; who holds it, the kubelet will tell."""
+        self.claims[claim.key] = claim
+        self.holders.give(claim.key.driver, [claim.key.claim])
+
+    def unprepare_claim(self, claim: PreparedClaim) -> None:
+        """Forget what a claim had; one that is forgotten already is passed over."""
+        if self.claims.pop(claim.key, None) is not None:
+            self.holders.changes.send()
+
+    def assigned(self) -> Mapping[Container, Parts]:
+        """Return what HAMi's scheduler assigned to containers, where it has."""
+        return self._holdings.assigned(self)
+
     def limit_power(self, card: Card, watts: float) -> None:
         """Let a card draw no more than so much."""
         self.power_limits = {**self.power_limits, card.uuid: watts}
@@ -200,8 +217,7 @@ class NodeState:
 
     def cut_of(self, card: Card) -> "Cut | None":
         """Return what a card is cut into, whoever has cut it; None: it isn't in MIG mode."""
-        cut = self.cuts.get(card.uuid)
-        held = [instance for usage in self.usages(card) for instance in usage.instances]
+        cut, held = self.cuts.get(card.uuid), self.held_instances(card)
         if not held:
             return cut
         from hami_mock.node.instances import Cutter
@@ -210,14 +226,22 @@ class NodeState:
 
     def instances(self, card: Card) -> "list[Instance]":
         """Return the devices that a card is cut into, whoever has cut it, in their order on it."""
-        held = (instance for usage in self.usages(card) for instance in usage.instances)
-        found = {instance.uuid: instance for instance in held}
-        if cut := self.cuts.get(card.uuid):
-            from hami_mock.node.instances import Cutter
-
-            own = Cutter(card.vendor, card.model, card.uuid).devices(cut)
-            found = {instance.uuid: instance for instance in own} | found
+        every = (*self.cut_out_of(card), *self.held_instances(card))
+        found = {instance.uuid: instance for instance in every}
         return sorted(found.values(), key=lambda each: (each.start, each.compute_instance))
+
+    def held_instances(self, card: Card) -> "list[Instance]":
+        """Return the devices cut out of a card that containers hold, whoever has cut them."""
+        return [instance for usage in self.usages(card) for instance in usage.instances]
+
+    def cut_out_of(self, card: Card) -> "list[Instance]":
+        """Return the devices that were cut out of a card here, whoever holds them."""
+        cut = self.cuts.get(card.uuid)
+        if cut is None:
+            return []
+        from hami_mock.node.instances import Cutter
+
+        return Cutter(card.vendor, card.model, card.uuid).devices(cut)
 
     def usages(self, card: Card) -> list[Usage]:
         """Return what the containers that hold a card make of it, sorted by container."""
@@ -249,6 +273,16 @@ class NodeState:
             found[self.health(card).health] += counts[card.uuid]
         found["retired"] = sum(resource.devices.retired.values())
         return found
+
+    def count_held(self, resource: Resource) -> int | None:
+        """Return how many devices or units of a resource pods hold; None if nobody knows."""
+        if resource.in_status:
+            pods = (pod for pod in self.pods.values() if not pod.is_over)
+            return sum(pod.asks_for(resource.name) for pod in pods)
+        holders = self.holders.all
+        if holders is None:
+            return None
+        return sum(len(holder.devices.get(resource.name, ())) for holder in holders)
 
     def name_of(self, target: str) -> str:
         """Return what people call a fault's target: nvidia/0, or a resource's name."""

@@ -1,5 +1,7 @@
 """Xids: the numbers of NVIDIA's driver errors, and which of them make a card unhealthy. Pure."""
 
+import re
+
 from hami_mock.kit.values import or_text, whole
 
 XID = or_text(whole(1, 99_999))
@@ -7,6 +9,8 @@ XID = or_text(whole(1, 99_999))
 APPLICATION_ERRORS = frozenset({13, 31, 43, 45, 68, 109})
 """Caused by a program, not by the card: counted, but the card stays healthy, as with NVIDIA's own
 device plugin."""
+
+_LOSING = frozenset({79})
 
 _MEANINGS = {
     13: "graphics engine exception",
@@ -40,6 +44,16 @@ _MEANINGS = {
 def meaning_of(xid: int) -> str:
     """Return what a Xid means, 0 being none; empty if it isn't known."""
     return _MEANINGS.get(xid, "" if xid else "no error")
+
+
+def named_in(text: str) -> set[int]:
+    """Return the Xids that a text speaks of, such as the reason of a fault."""
+    return set(map(int, re.findall(r"\bxid (\d{1,5})\b", text, re.IGNORECASE)))
+
+
+def loses_card(reason: str) -> bool:
+    """Tell whether a driver doesn't reach a card any more that is unhealthy for this reason."""
+    return not _LOSING.isdisjoint(named_in(reason))
 
 
 def describe(xid: int) -> str:

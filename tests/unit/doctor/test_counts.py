@@ -46,6 +46,18 @@ def test_capacity_0() -> None:
     assert "gone for five minutes or more" in finding.what
 
 
+@pytest.mark.parametrize(
+    ("name", "is_said"),
+    [("nvidia.com/gpu", False), ("nvidia.com/gpucores", True), (MEMORY, True)],
+)
+def test_a_resource_that_was_left_out_later_is_still_known_to_the_kubelet(
+    name: str, *, is_said: bool
+) -> None:
+    examined = case(node(resources={name: "0"}))
+    (finding,) = (*found(counts.not_zero, examined), *found(counts.memory_number, examined))
+    assert ("if no plugin should register it, delete node n1" in finding.advice) is is_said
+
+
 def memory(devmem: int, capacity: int, factor: int = 1) -> list[Finding]:
     cards = [card(f"GPU-{i}", index=i, devmem=devmem) for i in range(4)]
     names = config(
@@ -96,7 +108,9 @@ def test_memory_that_nobody_registers_is_nobodys_fault() -> None:
     assert found(counts.memory_number, case(node(resources={MEMORY: None}))) == []
 
 
-@pytest.mark.parametrize(("version", "count"), [("v1.35.8", 0), ("v1.36.0", 1), ("", 1)])
+@pytest.mark.parametrize(
+    ("version", "count"), [("v1.35.8", 0), ("v1.36.0", 1), ("v1.37.1", 1), ("", 1)]
+)
 def test_many_devices_are_dear_from_1_36_on(version: str, count: int) -> None:
     examined = node()
     examined["status"]["nodeInfo"]["kubeletVersion"] = version

@@ -7,7 +7,7 @@ import pytest
 
 from hami_mock.doctor.gathering import Gathered, from_cluster, from_files, name_of
 from hami_mock.doctor.pod_object import PodObject
-from hami_mock.errors import Away, NotThere, UsageError
+from hami_mock.errors import Away, ClusterError, NotAllowed, NotThere, UsageError
 from tests.unit.builders import problems_of
 from tests.unit.doctor.patients import assigned, node, pod
 
@@ -116,6 +116,37 @@ def test_an_api_server_that_is_away_is_not_the_users_mistake(
     monkeypatch.setattr(FakeCluster, "node", away)
     with pytest.raises(Away):
         anyio.run(from_cluster, "n1", None)
+
+
+@pytest.mark.parametrize(
+    ("variables", "error", "refusal"),
+    [
+        ({}, None, ""),
+        ({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, None, ""),
+        ({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, NotAllowed("the role needs"), "the role needs"),
+        ({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, Away("gone"), ""),
+        # Who has chosen so has no use for the right.
+        ({"KUBERNETES_SERVICE_HOST": "10.0.0.1", "HAMI_MOCK_UNITS": "plugin"}, NotAllowed(""), ""),
+        ({"KUBERNETES_SERVICE_HOST": "1", "HAMI_MOCK_DEVICE_PLUGINS": "off"}, NotAllowed(""), ""),
+        # Whose rights these are, nobody knows: elsewhere they are the user's.
+        ({}, NotAllowed("the role needs"), ""),
+    ],
+)
+def test_in_a_pod_it_is_tried_whether_the_status_may_be_written(
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str],
+    error: ClusterError | None,
+    refusal: str,
+) -> None:
+    async def check(*_: object) -> None:
+        if error:
+            raise error
+
+    monkeypatch.setattr(FakeCluster, "check_node_status", check, raising=False)
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert anyio.run(from_cluster, "n1", None).refusal == refusal
 
 
 def files(folder: Path, *documents: dict[str, Any]) -> list[str]:

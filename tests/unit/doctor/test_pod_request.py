@@ -134,7 +134,7 @@ def test_an_init_container_that_asks_for_more_counts() -> None:
     assert finding.what.startswith("the pod asks for 30;")
 
 
-@pytest.mark.parametrize(("version", "wrong"), [("v1.35.8", 0), ("v1.36.1", 1)])
+@pytest.mark.parametrize(("version", "wrong"), [("v1.35.8", 0), ("v1.36.1", 1), ("v1.37.1", 1)])
 def test_more_units_than_a_pods_status_holds(version: str, wrong: int) -> None:
     here = node()
     here["status"]["nodeInfo"]["kubeletVersion"] = version

@@ -22,6 +22,7 @@ def found(check: Check, examined: NodeCase) -> list[Finding]:
         registration.types,
         registration.health,
         registration.mig,
+        registration.mig_rules,
         registration.cordon,
         registration.topology,
     ],
@@ -103,6 +104,43 @@ GEOMETRY = [[{"Name": "1g.5gb", "Core": 14, "Memory": 5120, "Count": 7}]]
 def test_modes_and_mig(changes: dict[str, object], severity: Severity | None) -> None:
     findings = found(registration.mig, case(node(card("GPU-1", **changes))))
     assert [finding.severity for finding in findings] == ([severity] if severity else [])
+
+
+CUT = {"mode": "mig", "migProfiles": PROFILES}
+RULES = (
+    "nvidia: {resourceCountName: nvidia.com/gpu, "
+    "migProfileAllowlist: [{models: [%s], profiles: [1g.10gb]}]}"
+)
+
+
+@pytest.mark.parametrize(
+    ("card_type", "text", "severity"),
+    [
+        ("NVIDIA A100-SXM4-40GB", None, None),
+        ("NVIDIA H100 80GB HBM3", None, Severity.NOTE),
+        ("NVIDIA H100 80GB HBM3", RULES % "H100 80GB", None),
+        ("NVIDIA A100-SXM4-40GB", RULES % "H100 80GB", Severity.WARNING),
+        ("NVIDIA A30", "nvidia: {resourceCountName: nvidia.com/gpu}", Severity.WARNING),
+    ],
+)
+def test_mig_of_a_model_that_hami_has_no_rule_for(
+    card_type: str, text: str | None, severity: Severity | None
+) -> None:
+    cards = [card(f"GPU-{i}", index=i, type=card_type, **CUT) for i in range(2)]
+    findings = found(
+        registration.mig_rules, case(node(*cards), config=config(text) if text else None)
+    )
+    assert [finding.severity for finding in findings] == ([severity] if severity else [])
+    if severity:
+        whose = "the device configuration" if text else "HAMi's chart"
+        assert findings[0].what.startswith(
+            f"{card_type!r} is in MIG mode, but no rule in migProfileAllowlist of {whose} has a"
+        )
+
+
+def test_cards_that_are_not_cut_need_no_rule() -> None:
+    whole = [card("GPU-1", type="NVIDIA H100 80GB HBM3"), card("GPU-2", mode="mps")]
+    assert found(registration.mig_rules, case(node(*whole))) == []
 
 
 def test_modes_of_other_vendors_are_their_own_business() -> None:

@@ -1,7 +1,8 @@
 import pytest
 
+from hami_mock.kit.durations import about
 from hami_mock.kubelet.limits import LARGEST_POD, Version, restart_seconds
-from hami_mock.node.advice import _duration, warnings
+from hami_mock.node.advice import warnings
 from hami_mock.node.resources import Resource
 from hami_mock.node.sizing import Node
 from hami_mock.vendors import Role
@@ -32,13 +33,14 @@ def named(name: str) -> Node:
 @pytest.mark.parametrize("version", [(1, 36), (1, 37), None])
 def test_many_units_are_warned_of_with_the_numbers(version: Version | None) -> None:
     (warning,) = warned_of(unit_resource([32768, 32768]), version)
-    away = f"needs about {_duration(restart_seconds(65536))}"
+    away = f"needs about {about(restart_seconds([65536], version))}"
     for part in ("65536 of 65536", str(LARGEST_POD), away, "--nvidia-memory-factor auto"):
         assert part in warning
 
 
 @pytest.mark.parametrize(
-    ("version", "words"), [((1, 36), "kubelet 1.36:"), (None, "kubelet 1.36 or newer:")]
+    ("version", "words"),
+    [((1, 36), "kubelet 1.36:"), ((1, 37), "kubelet 1.37:"), (None, "kubelet 1.36 or newer:")],
 )
 def test_the_warning_says_which_kubelet_it_is_about(version: Version | None, words: str) -> None:
     assert words in warned_of(unit_resource([65536]), version)[0]
@@ -49,22 +51,26 @@ def test_the_warning_says_which_kubelet_it_is_about(version: Version | None, wor
     [(9.4, "9 s"), (99.4, "99 s"), (100, "2 min"), (1500, "25 min"), (6000, "1.7 h")],
 )
 def test_a_duration_is_told_in_its_natural_unit(seconds: float, words: str) -> None:
-    assert _duration(seconds) == words
+    assert about(seconds) == words
 
 
 def test_the_kubelet_1_35_bears_a_full_list_without_a_warning() -> None:
     assert warned_of(unit_resource([262_144]), (1, 35)) == []
 
 
-def test_what_auto_makes_is_not_warned_of() -> None:
-    node = laid_out((1, 36), nvidia_memory_factor="auto", ascend_memory_factor="auto")
-    assert warned_resources(node, (1, 36)) == []
+@pytest.mark.parametrize("version", [(1, 36), (1, 37), None])
+def test_what_auto_makes_is_not_warned_of(version: Version | None) -> None:
+    node = laid_out(version, nvidia_memory_factor="auto", ascend_memory_factor="auto")
+    assert warned_resources(node, version) == []
 
 
-def test_what_counts_is_the_sum_of_the_nodes_devices() -> None:
-    few, many = unit_resource([3000]), unit_resource([9000], Role.CORES)
-    assert warned_of(few, None) == []
-    assert len(warnings(few, Node(NODE, few.cards, (few, many)), None)) == 1
+@pytest.mark.parametrize(("version", "count"), [((1, 36), 1), ((1, 37), 0), (None, 1)])
+def test_what_counts_is_the_sum_of_the_nodes_devices_up_to_1_36(
+    version: Version | None, count: int
+) -> None:
+    few, more = unit_resource([3000]), unit_resource([6000], Role.CORES)
+    assert warned_of(few, version) == warned_of(more, version) == []
+    assert len(warnings(few, Node(NODE, few.cards, (few, more)), version)) == count
 
 
 def test_what_is_only_a_small_share_of_the_devices_is_not_blamed() -> None:

@@ -64,10 +64,47 @@ def test_where_the_kubelet_is_never_asked_nothing_piles_up() -> None:
     assert holders.ids == {"98", "99"}
 
 
+def test_whoever_got_devices_later_comes_later() -> None:
+    holders = Holders()
+    holders.give(GPU, ["a"], ["card"])
+    given = Holder(None, {GPU: ("a",)}, ("card",))
+    assert holders.all is None
+    assert [*holders.known] == [given]
+    before = Holder(POD, {GPU: ["a", "b"]})
+    holders.name([before])
+    assert [*holders.known] == [before], "the kubelet was asked after it was given"
+    holders.give(GPU, ["b"])
+    assert [*holders.known] == [before, Holder(None, {GPU: ("b",)})]
+
+
+def test_while_the_kubelet_is_silent_what_was_known_still_is() -> None:
+    clock = Clock()
+    holders = Holders(clock)
+    named, slot = Holder(POD, {GPU: ["a"]}), Holder(None, {GPU: ("b",)}, ("card",))
+    holders.name([named])
+    holders.give(GPU, ["b"], ["card"])
+    holders.give("nvidia.com/gpumem", ["c"])
+    clock.now += 1000
+    holders.name(None)
+    assert holders.all is None
+    assert [*holders.known] == [named, slot], "units don't say of which card they are"
+    holders.name([])
+    assert holders.known == ()
+
+
 def test_a_container_without_devices_holds_nothing() -> None:
     holders = Holders()
     holders.give(GPU, [])
     assert not holders.has_unnamed
+
+
+def test_a_resource_is_in_use_while_somebody_holds_a_device_of_it() -> None:
+    assert Holders().resources is None
+    holders = Holders()
+    holders.name([Holder(POD, {GPU: ["a"], "nvidia.com/gpumem": []})])
+    assert holders.resources == {GPU}
+    holders.give("nvidia.com/gpucores", ["b"])
+    assert holders.resources == {GPU, "nvidia.com/gpucores"}
 
 
 def test_a_kubelet_that_can_not_be_asked_any_more_is_not_one_without_pods() -> None:

@@ -165,6 +165,16 @@ def test_what_has_no_name_is_held_but_no_usage(state: NodeState) -> None:
     assert state.usages(first) == []
 
 
+def test_what_has_no_name_is_on_the_card_that_it_was_given_for(state: NodeState) -> None:
+    state.holders.name([])
+    first, second = state.node.cards
+    state.holders.give(GPU, slots(state, 0, 0, 1), [second.uuid, second.uuid, first.uuid])
+    assert state.holdings() == {
+        first.uuid: [Holding(None, {GPU: 1}, 1000, 100, 1)],
+        second.uuid: [Holding(None, {GPU: 2}, 1000, 100, 2)],
+    }
+
+
 def test_the_load_is_that_of_the_container_on_the_card(state: NodeState) -> None:
     first, second = state.node.cards
     hold(state, {GPU: slots(state, 0, 1)})
@@ -332,6 +342,16 @@ def test_slices_of_a_card_are_one_device() -> None:
     assert held(state) == {1: [("main", 700, 30, 3)]}
 
 
+def test_compute_units_are_a_percentage_of_the_cards() -> None:
+    amd = BY_WORD["AMD"]
+    state = state_with(count_resource(amd))
+    name = amd.resources.count
+    hold(state, {name: slots(state, 0, resource=name)})
+    text = segment(state.node.cards[1].uuid, word="AMD Instinct MI300X", cores=76)
+    assign(state, text, annotation=amd.pods.allocated, resource=name)
+    assert held(state) == {1: [("main", 3000, 25, 1)]}
+
+
 def test_a_companion_knows_the_cards_from_hami_alone() -> None:
     """The slots are a real plugin's; only units are ours, and of any card."""
     memory = unit_resource([1000, 1000])
@@ -457,3 +477,57 @@ def test_instances_of_hamis_are_what_the_driver_shows(cut: NodeState) -> None:
     (part,) = shown.parts
     assert (part.id, part.profile.name, part.start) == (3, "1g.5gb", 2)
     assert [compute.uuid for compute in part.computes] == ["MIG-2"]
+
+
+# By what pods ask for, where units stand in the Node's status.
+
+
+@pytest.fixture
+def counting() -> NodeState:
+    return NodeState(laid_out(None, hami="on", units="status", **NVIDIA))
+
+
+def ask(state: NodeState, name: str = "a", **requests: dict[str, int]) -> None:
+    pod = Pod("default", name, containers=tuple(requests), requests=requests)
+    state.pods["default", name] = pod
+
+
+def test_units_in_the_status_are_as_many_as_a_container_asks_for(counting: NodeState) -> None:
+    hold(counting, {GPU: slots(counting, 1)})
+    ask(counting, main={GPU: 1, GPUMEM: 300, CORES: 30}, other={GPUMEM: 5})
+    assert held(counting) == {1: [("main", 300, 30, 1)]}
+    (holding,) = counting.holdings()[counting.node.cards[1].uuid]
+    assert holding.devices == {GPU: 1, GPUMEM: 300, CORES: 30}
+
+
+def test_in_the_status_too_two_cards_have_as_much_each(counting: NodeState) -> None:
+    hold(counting, {GPU: slots(counting, 0, 1)})
+    ask(counting, main={GPU: 2, GPUMEM: 300})
+    assert held(counting) == {0: [("main", 300, 100, 1)], 1: [("main", 300, 100, 1)]}
+
+
+def test_a_container_without_a_slot_is_on_no_card(counting: NodeState) -> None:
+    hold(counting, {})
+    ask(counting, main={GPUMEM: 300})
+    assert held(counting) == {}
+
+
+def test_a_pod_that_is_not_read_yet_has_the_whole_card(counting: NodeState) -> None:
+    hold(counting, {GPU: slots(counting, 0)})
+    assert held(counting) == {0: [("main", 1000, 100, 1)]}
+
+
+def test_hamis_word_counts_more_than_what_was_asked_for(counting: NodeState) -> None:
+    first, second = counting.node.cards
+    hold(counting, {GPU: slots(counting, 0)})
+    counting.pods["default", "a"] = Pod(
+        "default",
+        "a",
+        annotations={ALLOCATED: segment(second.uuid, memory=200, cores=20)},
+        containers=("main",),
+        requests={"main": {GPU: 1, GPUMEM: 200, CORES: 20}},
+    )
+    assert held(counting) == {1: [("main", 200, 20, 1)]}
+    (holding,) = counting.holdings()[second.uuid]
+    assert holding.devices == {GPU: 1, GPUMEM: 200, CORES: 20}
+    assert first.uuid not in counting.holdings()

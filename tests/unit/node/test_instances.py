@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hami_mock.node.event_kinds import Kind
-from hami_mock.node.instances import Cut, Cutter, InUse, NoInstance, NoRoom
+from hami_mock.node.instances import Cut, Cutter, Instance, InUse, NoInstance, NoRoom
 from hami_mock.node.sizing import Node
 from hami_mock.node.state import NodeState
 from hami_mock.vendors import catalog
@@ -53,6 +53,21 @@ def test_what_is_configured_finds_its_places_in_whatever_order_it_is_listed() ->
         assert sorted((each.start, each.profile) for each in devices) == [
             (0, "1g.5gb"), (1, "1g.5gb"), (2, "2g.10gb"), (4, "3g.20gb"),
         ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("told", "memory", "name"),
+    [("2g.10gb", 9856, "2g.10gb"), ("3g.20gb", 19968, "3g.20gb"), ("7g.39gb", 40192, "7g.40gb"),
+     ("1g.10gb", 9856, "1g.10gb"), ("9g.1gb", 9856, "1g.10gb")],
+)  # fmt: skip
+def test_what_containers_hold_is_of_the_profile_that_it_says(
+    told: str, memory: int, name: str
+) -> None:
+    """1g.10gb and 2g.10gb have the same memory; HAMi's names aren't all NVIDIA's."""
+    on = cutter()
+    cut = on.with_held(Cut(), [Instance("MIG-1", told, memory, 29, 0, 3, 0)])
+    assert cut is not None
+    assert [part.profile.name for part in cut.parts] == [name]
 
 
 def test_a_card_holds_no_more_than_it_has_room_for() -> None:

@@ -171,10 +171,10 @@ def test_auto_is_the_smallest_power_of_two_that_is_safe_from_1_36_on(
     node = laid_out(version, **flags, nvidia_memory_factor="auto")
     factor = resource_named(node, GPUMEM).factor
     assert factor.bit_count() == 1
-    assert not too_many(node.devices, version)
+    assert not too_many(node.counts, version)
     finer = memory // max(factor // 2, 1) * cards
-    others = node.devices - resource_named(node, GPUMEM).count
-    assert factor == 1 or too_many(others + finer, version)
+    others = [resource.count for resource in node.resources if resource.name != GPUMEM]
+    assert factor == 1 or too_many([*others, finer], version)
 
 
 @pytest.mark.parametrize("cards", [32, 64, 128])
@@ -198,6 +198,15 @@ def test_auto_counts_the_units_of_all_vendors_that_it_decides_on() -> None:
     first, second = factors(nvidia_memory_factor="auto", ascend_memory_factor="auto")
     assert chosen == 4
     assert first == second > nvidia > 1
+
+
+@pytest.mark.parametrize(("version", "factor"), [((1, 36), 64), ((1, 37), 32), (None, 64)])
+def test_auto_is_finer_where_the_kubelet_looks_in_one_resource_only(
+    version: tuple[int, int] | None, factor: int
+) -> None:
+    node = laid_out(version, nvidia_memory_factor="auto", ascend_memory_factor="auto")
+    assert resource_named(node, GPUMEM).factor == factor
+    assert resource_named(node, ASCEND_MEMORY).factor == factor
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def test_auto_never_makes_units_finer_than_hamis() -> None:
     factors = {r.vendor.prefix: r.factor for r in node.resources if r.unit.endswith("MiB")}
     assert factors["nvidia"] == factors["ascend"] < 256
     assert (factors["mlu"], factors["metax"], factors["iluvatar"]) == (256, 1024, 256)
-    assert not too_many(node.devices, (1, 36))
+    assert not too_many(node.counts, (1, 36))
 
 
 @pytest.mark.parametrize(("cards", "fits"), [(1, True), (2, False), (8, False), (128, False)])

@@ -52,7 +52,7 @@ def test_a_real_plugins_annotation_may_have_anything_for_an_id(
     assert [each.uuid for each in found.node.cards] == [uuid, "GPU-2"]
     agent = make_agent(socket_folder)
     agent.state.change(found.node)
-    collector = NodeCollector(agent.state, agent.plugins, agent.configuration)
+    collector = NodeCollector(agent.state, agent.offerings, agent.configuration)
     metrics = render(collector).decode()
     healthy = {
         sample.labels["uuid"]: sample.labels["model"]
