@@ -50,6 +50,9 @@ HAMI_CORE = "hami-core"
 """The mode of a card that is sliced by HAMi's library; the colon form's if it doesn't say."""
 
 MIG = "mig"
+"""The mode of a card that is cut into instances."""
 MIG_ALLOCATIONS = "hami.io/vgpu-mig-allocations"
 """The annotation with the instances that are reserved, and then made, for a pod."""
-"""The mode of a card that is cut into instances."""
+
+MPS = "mps"
+"""A mode that HAMi's plugin only reports: it does the same as for `HAMI_CORE`."""

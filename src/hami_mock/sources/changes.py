@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from hami_mock.node.cards import Card
 from hami_mock.node.sizing import Node
 
+_PLUGIN = "now with a device plugin"
+
 
 def changes(before: Node, after: Node) -> list[str]:
     return [*_cards(before, after), *_resources(before, after)]
@@ -40,6 +42,10 @@ def _resources(before: Node, after: Node) -> Iterator[str]:
             line = f"{name}: {resource.count} x {resource.unit} → {changed.count} x {changed.unit}"
             retired = sum(changed.devices.retired.values())
             yield line + (f", {retired} retired until no pod holds them" if retired else "")
+        if changed.in_status != resource.in_status:
+            yield f"{name}: " + ("now in the Node's status" if changed.in_status else _PLUGIN)
+        elif changed.later and not resource.later:
+            yield f"{name}: to the Node's status as soon as no pod holds a device of it"
     for name, resource in new.items():
         if name not in old:
             yield f"{name}: new ({resource.count} x {resource.unit})"

@@ -11,26 +11,42 @@ from hami_mock.errors import UsageError
 from hami_mock.kubelet.limits import Version
 from hami_mock.kubelet.pod_resources import PodResources
 from hami_mock.node.cards import Card, make_cards
+from hami_mock.node.event_kinds import Kind
+from hami_mock.node.holders import Holders
 from hami_mock.node.sizing import Node, Past, Share, size
+from hami_mock.node.state import NodeState
+from hami_mock.node.ways import NO_ACCESS, Access, Units, policy
 from hami_mock.settings.settings import Settings, VendorSettings
-from hami_mock.sources import unit_record
+from hami_mock.sources import host, unit_record
 from hami_mock.sources.inventory import Inventory
 from hami_mock.vendors import Offer, Role
 
 _NO_PAST = Past()
+_AGAIN_SECONDS = 30.0
+"""How often the API server is asked whether it still refuses."""
 _OPTIONS = {Role.SLOTS: "split", Role.MEMORY: "memory-scaling"}
 _log = logging.getLogger(__name__)
 
 
-def configured_node(settings: Settings, version: Version | None, past: Past = _NO_PAST) -> Node:
+def configured_node(
+    settings: Settings,
+    version: Version | None,
+    past: Past = _NO_PAST,
+    access: Access = NO_ACCESS,
+) -> Node:
     """Return the node that the settings make, for a kubelet of some version.
+
+    Without device plugins it has cards, and offers nothing.
 
     Raises UsageError for each resource whose list the kubelet wouldn't accept, or that leaves a
     card without a device.
     """
     cards = [(vendor, vendor_cards(settings, vendor)) for vendor in settings.vendors]
     shares = [share for vendor, own in cards for share in _shares(vendor, own)]
-    resources, left_out = size(shares, version, past)
+    if not settings.device_plugins:
+        shares = []
+    way = policy(settings.units, access, hami=settings.hami)
+    resources, left_out = size(shares, version, past, way)
     if left_out:
         raise UsageError([f"{name}: {reason}" for name, reason in left_out])
     return Node(settings.node_name, tuple(card for _, own in cards for card in own), resources)
@@ -40,31 +56,28 @@ def vendor_cards(settings: Settings, vendor: VendorSettings) -> tuple[Card, ...]
     return make_cards(settings.node_name, vendor.vendor, vendor.groups)
 
 
-async def plan(settings: Settings, past: Past = _NO_PAST) -> tuple[Node, Version | None]:
+async def plan(
+    settings: Settings, past: Past = _NO_PAST, if_unknown: Access = NO_ACCESS
+) -> tuple[Node, Version | None]:
     """Return what the node will offer, and the kubelet's version if it could be learnt.
 
-    The API server is asked only if the answer decides something: `auto` without a version given.
+    `if_unknown` holds where nobody can say whether the Node's status may be written.
     """
-    version = settings.kubelet_version
-    is_needed = any(vendor.memory_factor is None for vendor in settings.vendors)
-    if version is None and is_needed:
-        from hami_mock.cluster import kubernetes  # few agents have to ask
-
-        if kubernetes.is_configured():
-            version = await kubernetes.kubelet_version(settings.node_name)
-    return configured_node(settings, version, past), version
+    version, access = await host.ask(settings, if_unknown)
+    return configured_node(settings, version, past, access), version
 
 
 async def first_node(settings: Settings) -> tuple[Node, Version | None]:
     """Plan, with the units numbered as the agent before this one had them."""
     kept = unit_record.read(Path(settings.socket_dir), settings)
-    if not kept:
-        return await plan(settings)
-    holders = await PodResources(settings.pod_resources_socket).holders()
-    held = None if holders is None else {i for holder in holders for i in holder.ids}
+    known = Holders()
+    if kept or Path(settings.pod_resources_socket).exists():
+        known.name(await PodResources(settings.pod_resources_socket).holders())
     try:
-        return await plan(settings, Past(kept, held, unlisted=kept))
+        return await plan(settings, Past(kept, known.ids, known.resources, unlisted=kept))
     except UsageError:
+        if not kept:
+            raise
         # Without holes in the numbering it may fit; if not, this says why.
         planned = await plan(settings)
         _log.warning("units are renumbered: with the old numbers, a list would not fit")
@@ -76,19 +89,65 @@ class ConfiguredSource:
 
     missing: Sequence[str] = ()  # the settings are complete, or they are refused
 
-    def __init__(self, inventory: Inventory) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        state: NodeState,
+        inventory: Inventory,
+        *,
+        is_connected: bool = False,
+    ) -> None:
+        """Make one for an agent that is connected to the API server, or isn't."""
+        self._settings = settings
+        self._is_connected = is_connected
+        self._state = state
         self._inventory = inventory
+        self._one_at_a_time = anyio.Lock()
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        task_status.started()  # and that is all: other settings are brought here
+        """See from time to time whether units may stand in the Node's status by now.
+
+        A role is often applied after the agent that it is for, and there is no event for it.
+        """
+        task_status.started()
+        while True:
+            await self._state.wait_until(lambda: bool(self._refusal))
+            await anyio.sleep(_AGAIN_SECONDS)
+            if self._refusal and (lines := await self.use(self._settings)):
+                told = "; ".join(lines)
+                self._state.events.add(Kind.CONFIGURATION_CHANGED, "--units auto", told)
 
     async def use(self, settings: Settings) -> list[str]:
-        node, _ = await plan(settings, await self._inventory.past())
-        return self._inventory.change(node)
+        if settings.units is Units.STATUS and not self._is_connected:
+            raise UsageError(
+                "--units status: this agent isn't connected to the API server: start it anew with "
+                "this flag"
+            )
+        async with self._one_at_a_time:
+            node, _ = await plan(settings, await self._inventory.past())
+            lines = self._inventory.change(node)
+            self._settings = settings
+            return lines
+
+    @property
+    def notice(self) -> str:
+        """Why units can't stand in the Node's status; "" if they can, or needn't."""
+        refusal = self._refusal
+        return f"units have device plugins, and their limits: {refusal}" if refusal else ""
+
+    @property
+    def _refusal(self) -> str:
+        """Why units are with device plugins, if the API server refused the rest."""
+        if not self._is_connected or self._settings.units is not Units.AUTO:
+            return ""
+        units = (each for each in self._state.node.resources if not each.has_slots)
+        return next((each.why for each in units if not (each.in_status or each.later)), "")
 
 
-def _shares(settings: VendorSettings, cards: tuple[Card, ...]) -> Iterator[Share]:
+def _shares(settings: VendorSettings, all_cards: tuple[Card, ...]) -> Iterator[Share]:
     key = settings.vendor.prefix
+    # A card that the plugin passes over is on the node all the same.
+    cards = tuple(card for card in all_cards if not settings.plugin.passes_over(card))
     for offer in settings.offers if cards else ():
         named = settings.names[offer.role]
         # Percentages are never too many: the most cards there can be have 12,800 of them.
@@ -118,7 +177,9 @@ def _amount(settings: VendorSettings, offer: Offer, card: Card) -> int:
         case Role.SLOTS:
             return settings.split
         case Role.MEMORY:
-            return _scaled(card.memory, settings.memory_scaling)
+            known = settings.hami.vendor if settings.hami else None
+            memory = known.card_memory(card.memory, card.model) if known else card.memory
+            return _scaled(memory, settings.memory_scaling)
         case Role.CORES:
             return _scaled(offer.per_card or card.model.cores, settings.core_scaling)
         case Role.PERCENTAGE:

@@ -7,7 +7,7 @@ from anyio.abc import TaskStatus
 
 from hami_mock.errors import StartError, UsageError
 from hami_mock.kit.folder_watch import FolderWatch
-from hami_mock.node.devices import Devices
+from hami_mock.node.devices import CountedUnits, Devices
 from hami_mock.node.event_kinds import Kind
 from hami_mock.node.sizing import Node, Past, release
 from hami_mock.node.state import NodeState
@@ -51,7 +51,8 @@ class Inventory:
         await self._holders.refresh()
         listed = _devices(self._state.node)
         unlisted = self._devices.keys() - listed.keys()
-        return Past(self._devices | listed, self._state.holders.ids, unlisted)
+        holders = self._state.holders
+        return Past(self._devices | listed, holders.ids, holders.resources, unlisted)
 
     def change(self, node: Node) -> list[str]:
         """Offer the devices of a node that was made with the past in mind; return what changed.
@@ -88,13 +89,15 @@ class Inventory:
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._record_again)
-                tasks.start_soon(self._release_retired)
+                tasks.start_soon(self._settle)
                 task_status.started()
         finally:
             await self._remove_needless_record()
 
     def _record(self, node: Node) -> None:
         devices = self._devices | _devices(self._state.node) | _devices(node)
+        # Nobody holds a device of what has moved to the Node's status, or it would not be there.
+        devices = {k: own for k, own in devices.items() if not isinstance(own, CountedUnits)}
         try:
             unit_record.write(self._folder.path, devices)
             self._trouble = None
@@ -136,27 +139,38 @@ class Inventory:
             if self._trouble is not None:
                 await anyio.sleep(_AGAIN_SECONDS)
 
-    async def _release_retired(self) -> None:
-        """Release retired devices. Where nobody knows who holds them, they stay."""
+    async def _settle(self) -> None:
+        """Release what is there only for pods. Where nobody knows what they hold, it stays."""
         state = self._state
         while True:
-            await state.wait_until(lambda: state.node.retired > 0)
+            await state.wait_until(lambda: state.node.is_settling)
             asked_for = state.node
             await anyio.sleep(_SETTLE_SECONDS)
             await self._holders.refresh()
             if state.node is not asked_for:
                 # What was retired in the meantime has its own time to settle.
                 continue
-            held = state.holders.ids
-            node = state.node if held is None else release(state.node, held)
-            if released := state.node.retired - node.retired:
-                told = f"{released} retired devices, {node.retired} are still held"
-                state.events.add(Kind.DEVICES_RELEASED, "", told)
-                state.change(node)
-                # After it: a number too many on record is free at the next start.
-                self._try_to_record()
-            if state.node.retired:
+            held, used = state.holders.ids, state.holders.resources
+            if held is not None and used is not None:
+                self._release(release(asked_for, held, used))
+            if state.node.is_settling:
                 await anyio.sleep(_AGAIN_SECONDS)
+
+    def _release(self, node: Node) -> None:
+        before = self._state.node
+        moved = [r.name for r in before.resources if r.later and r.later in node.resources]
+        released = before.retired - node.retired
+        if not (released or moved):
+            return
+        if released:
+            told = f"{released} retired devices, {node.retired} are still held"
+            self._state.events.add(Kind.DEVICES_RELEASED, "", told)
+        for name in moved:
+            told = "no pod holds a device of it any more: it moves to the Node's status"
+            self._state.events.add(Kind.DEVICES_RELEASED, name, told)
+        self._state.change(node)
+        # After it: a number too many on record is free at the next start.
+        self._try_to_record()
 
 
 def _devices(node: Node) -> dict[str, Devices]:
@@ -166,5 +180,15 @@ def _devices(node: Node) -> dict[str, Devices]:
 def _key(node: Node) -> object:
     """Return what is equal for nodes that are offered in the same way."""
     return node.cards, [
-        (r.name, r.source, r.offer, r.factor, r.hami, r.devices.key) for r in node.resources
+        (
+            r.name,
+            r.source,
+            r.offer,
+            r.factor,
+            r.hami,
+            r.why,
+            r.devices.key,
+            r.later and r.later.devices.key,
+        )
+        for r in node.resources
     ]

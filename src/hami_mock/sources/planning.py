@@ -9,6 +9,7 @@ from hami_mock.errors import NotThere, UsageError
 from hami_mock.kubelet.limits import Version
 from hami_mock.node.cards import Card
 from hami_mock.node.sizing import Node
+from hami_mock.node.ways import Access
 from hami_mock.settings.settings import Settings
 from hami_mock.sources import configured
 
@@ -27,13 +28,16 @@ async def plan(settings: Settings, document: Mapping[str, Any] | None = None) ->
     Without such a document the API server is asked. Raises UsageError if there is none to ask.
     """
     if not settings.is_companion:
-        return Plan(*await configured.plan(settings))
+        # What the manifests allow.
+        return Plan(*await configured.plan(settings, if_unknown=Access(is_allowed=True)))
     # Here, because it takes long to load, and few have a real plugin.
-    from hami_mock.sources.annotated.derive import derive, version_of
+    from hami_mock.sources.annotated.derive import derive
+    from hami_mock.sources.annotated.node_object import version_of
     from hami_mock.sources.annotated.source import device_config
 
     document = await _ask(settings.node_name) if document is None else document
-    derived = derive(document, settings, config=device_config(settings))
+    access = Access(is_allowed=True)
+    derived = derive(document, settings, config=device_config(settings), access=access)
     return Plan(derived.node, settings.kubelet_version or version_of(document), derived.reasons)
 
 

@@ -26,7 +26,8 @@ _KEPT = ("hami.io/", "hami-mock.io/", "run.ai/")
 """What annotations begin with that anybody here reads."""
 _MOST_PODS = 1000
 """No kubelet runs more."""
-_MOST_CONTAINERS = 100
+_MOST_PARTS = 100
+"""Containers, and conditions."""
 _MOST_TEXT = 2**15
 """Characters of a pod's annotations; what goes beyond isn't kept."""
 _LONGEST_NAME = 253
@@ -40,21 +41,35 @@ WatchPods = Callable[[str], AsyncGenerator["Change", None]]
 class PodReader:
     """Follows the pods that are bound to the node."""
 
-    def __init__(self, state: NodeState, watch_pods: WatchPods) -> None:
+    def __init__(
+        self,
+        state: NodeState,
+        watch_pods: WatchPods,
+        is_wanted: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """Make one that begins when it is wanted for the first time."""
         self._state = state
         self._watch_pods = watch_pods
+        self._is_wanted = is_wanted
         self._told: set[str] = set()
-        self.notice = "the pods of this node have not been read yet"
-        """Why the pods aren't known; "" if they are."""
+        self._is_read = False
+
+    @property
+    def notice(self) -> str:
+        """Why the pods aren't known; "" if they are, or nobody wants to know."""
+        if self._is_read or not self._is_wanted():
+            return ""
+        return "the pods of this node have not been read yet"
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         task_status.started()
+        await self._state.wait_until(self._is_wanted)
         async with aclosing(self._watch_pods(self._state.node.name)) as changes:
             async for change in changes:
                 self._follow(change)
 
     def _follow(self, change: "Change") -> None:
-        self.notice = ""
+        self._is_read = True
         now = [read_pod(thing) for thing in change.things]
         pods = {} if change.is_all else dict(self._state.pods)
         for pod in now:
@@ -83,9 +98,9 @@ class PodReader:
 
 def read_pod(thing: Mapping[str, Any]) -> Pod:
     """Read a pod as the API server gives it."""
-    metadata, spec = part(thing, "metadata"), part(thing, "spec")
-    inits = [*_containers(spec, "initContainers")]
-    others = [*_containers(spec, "containers")]
+    metadata, spec, status = (part(thing, key) for key in ("metadata", "spec", "status"))
+    inits = [*_parts_of(spec, "initContainers")]
+    others = [*_parts_of(spec, "containers")]
     left = _MOST_TEXT
     annotations = {}
     for key, value in _kept(thing):
@@ -99,12 +114,17 @@ def read_pod(thing: Mapping[str, Any]) -> Pod:
         annotations=annotations,
         init_containers=tuple(_name(container, "name") for container in inits),
         containers=tuple(_name(container, "name") for container in others),
-        started=_moment(text(part(thing, "status"), "startTime")),
+        started=_moment(text(status, "startTime")),
         requests={
             _name(container, "name"): found
             for container in (*inits, *others)
             if (found := _requests(container))
         },
+        sidecars=frozenset(
+            _name(container, "name") for container in inits if _is_sidecar(container)
+        ),
+        phase=cut(text(status, "phase"), _LONGEST_NAME),
+        has_begun=any(map(_says_begun, _parts_of(status, "conditions"))),
     )
 
 
@@ -113,10 +133,18 @@ def _kept(thing: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     return (pair for pair in annotations.items() if pair[0].startswith(_KEPT))
 
 
-def _containers(spec: Mapping[str, Any], key: str) -> Iterable[Mapping[str, Any]]:
-    found = spec.get(key)
+def _parts_of(document: Mapping[str, Any], key: str) -> Iterable[Mapping[str, Any]]:
+    found = document.get(key)
     if isinstance(found, list):
-        yield from (each for each in found[:_MOST_CONTAINERS] if isinstance(each, Mapping))
+        yield from (each for each in found[:_MOST_PARTS] if isinstance(each, Mapping))
+
+
+def _is_sidecar(container: Mapping[str, Any]) -> bool:
+    return text(container, "restartPolicy") == "Always"
+
+
+def _says_begun(condition: Mapping[str, Any]) -> bool:
+    return (text(condition, "type"), text(condition, "status")) == ("Initialized", "True")
 
 
 def _requests(container: Mapping[str, Any]) -> dict[str, int]:

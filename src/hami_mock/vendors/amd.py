@@ -1,7 +1,7 @@
 """AMD."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hami_mock.hami.kinds import HAMI_LOCK, JSON
 from hami_mock.vendors.labelling import CardsHere, Labelling, LabelSet
@@ -10,7 +10,23 @@ from hami_mock.vendors.vendor import Vendor, core_offer, memory_offer, slot_offe
 
 if TYPE_CHECKING:
     from hami_mock.vendors.exporter import Exporter
+    from hami_mock.vendors.handout import Container, Given
+    from hami_mock.vendors.scheduling import CardFacts
     from hami_mock.vendors.smi import Tool
+
+COMPUTE_UNITS = "hami.io/amd-cu-allocated"
+"""The annotation that says which compute units a pod has of each card."""
+
+
+def _hand_out(container: "Container") -> "Given":
+    from hami_mock.vendors import amd_compute_units
+
+    return amd_compute_units.hand_out(container)
+
+
+def _place(_word: str, card: "CardFacts") -> Mapping[str, Any]:
+    # A domain has four digits here.
+    return {"pciBDF": card.pci_bus_id[4:].lower()}
 
 
 def _smi() -> "tuple[Tool, ...]":
@@ -52,6 +68,9 @@ AMD = Vendor(
         # Its compute units; pods ask for percent of them.
         registers_cores=True,
         variables=(("HIP_DEVICE_MEMORY_LIMIT", "{memory}m"),),
+        custom=_place,
+        shared=COMPUTE_UNITS,
+        hand_out=_hand_out,
     ),
     labels=Labelling(
         pci="1002",

@@ -11,13 +11,13 @@ from hami_mock.vendors.vendor import CountRule, Identity, Offer, Role, Vendor
 
 if TYPE_CHECKING:
     from hami_mock.hami.config_section import Section
+    from hami_mock.vendors.dra import DraDriver, Profile
     from hami_mock.vendors.exporter import Exporter
     from hami_mock.vendors.handout import Container, Given
-    from hami_mock.vendors.scheduling import CardFacts
+    from hami_mock.vendors.scheduling import CardFacts, ChipConfig, PluginConfig
     from hami_mock.vendors.smi import Tool
 
 _SOFT_SLICING = "hami-vnpu-core"
-_POD_MODE = "huawei.com/vnpu-mode"
 
 # The allocatable memory over the smallest template's, as the plugin reckons slots.
 _SLOTS = {
@@ -31,11 +31,11 @@ _SLOTS = {
 }
 
 
-def _network(word: str, index: int, _product: str) -> Mapping[str, Any]:
+def _network(word: str, card: "CardFacts") -> Mapping[str, Any]:
     """Four of the 910's cards are in one ring and the others in the next; the 910C's are in one."""
     if not word.startswith("Ascend910"):
         return {}
-    return {"NetworkID": int(index >= 4 and word != "Ascend910C")}
+    return {"NetworkID": int(card.index >= 4 and word != "Ascend910C")}
 
 
 def _soft_slicing(_cards: "Sequence[CardFacts]", mode: str) -> Mapping[str, str]:
@@ -43,51 +43,33 @@ def _soft_slicing(_cards: "Sequence[CardFacts]", mode: str) -> Mapping[str, str]
 
 
 def _hand_out(container: "Container") -> "Given":
-    """A chip is cut by a template, unless the pod wants HAMi's library to slice it."""
-    from hami_mock.vendors.handout import Given, environment
+    from hami_mock.vendors import ascend_handout
 
-    if container.annotations.get(_POD_MODE) == HAMI_CORE:
-        quota = (("NPU_MEM_QUOTA", "{memory}"), ("NPU_PRIORITY", "{cores}"))
-        return Given(environment(container, quota))
-    templates = _templates(container.annotations.get(f"huawei.com/{container.hami.word}") or "[]")
-    found = next(filter(None, (templates.get(device.id) for device in container.devices)), "")
-    specs = (("ASCEND_VNPU_SPECS", "{template}"),)
-    return Given(environment(container, specs, template=found))
-
-
-def _templates(text: str) -> dict[str, str]:
-    """Return the vNPU template of each card; one that is given whole has none. Raises Malformed."""
-    from hami_mock.hami.go_values import Fields, json_list
-
-    rows = [Fields(row, f"device {i}") for i, row in enumerate(json_list(text))]
-    return {row.get("UUID", str): name for row in rows if (name := row.get("temp", str))}
+    return ascend_handout.hand_out(container)
 
 
 def _chips(root: "Section") -> "list[Section]":
-    """`vnpus` is a mapping with the chips in it since HAMi 2.9, a list of them before."""
-    if isinstance(root.values.get("vnpus"), list):
-        return root.sections("vnpus")
-    return root.section("vnpus").sections("configs")
+    from hami_mock.vendors import ascend_config
+
+    return ascend_config.chips(root)
 
 
-def _slots(chip: "Section") -> int:
-    for key in ("memoryCapacity", "aiCore", "aiCPU"):
-        chip.whole(key)
-    templates = chip.sections("templates")
-    memory = [template.whole("memory", 1, least=1) for template in templates]
-    for template in templates:
-        template.text("name", needed=True)
-        for key in ("aiCore", "aiCPU"):
-            template.whole(key)
-    # The plugin takes the first template for the smallest.
-    allocatable = chip.whole("memoryAllocatable")
-    return allocatable // memory[0] if memory else 1
+def _chip(section: "Section") -> "ChipConfig":
+    from hami_mock.vendors import ascend_config
+
+    return ascend_config.chip(section)
 
 
-def _options(root: "Section", _node_name: str) -> "Mapping[str, tuple[object, str]]":
-    if isinstance(root.values.get("vnpus"), list) or not root.section("vnpus").flag("hamiVnpuCore"):
-        return {}
-    return {"mode": (HAMI_CORE, "vnpus.hamiVnpuCore")}
+def _options(root: "Section", node_name: str) -> "Mapping[str, tuple[object, str]]":
+    from hami_mock.vendors import ascend_config
+
+    return ascend_config.options(root, node_name)
+
+
+def _plugin(root: "Section", node_name: str) -> "PluginConfig":
+    from hami_mock.vendors import ascend_config
+
+    return ascend_config.plugin(root, node_name)
 
 
 def _smi() -> "tuple[Tool, ...]":
@@ -100,6 +82,12 @@ def _exporter() -> "Exporter":
     from hami_mock.vendors import ascend_exporter
 
     return ascend_exporter.EXPORTER
+
+
+def _dra() -> "Mapping[Profile, DraDriver]":
+    from hami_mock.vendors import ascend_dra
+
+    return ascend_dra.DRIVERS
 
 
 def _labels(wanted: LabelSet, here: CardsHere) -> Mapping[str, str]:
@@ -150,8 +138,15 @@ ASCEND = Vendor(
     ),
     labels=Labelling({"ascend": "on"}, pci="19e5", pci_class="1200", make=_labels),
     config=ConfigSection(
-        "vnpus", factor="memoryFactor", chips=_chips, slots=_slots, options=_options
+        "vnpus",
+        factor="memoryFactor",
+        more=("nodes",),
+        chips=_chips,
+        chip=_chip,
+        options=_options,
+        plugin=_plugin,
     ),
     exporter=_exporter,
     smi=_smi,
+    dra=_dra,
 )

@@ -1,11 +1,10 @@
 """A vendor's cards as HAMi's scheduler knows them: each chip of Ascend and Iluvatar is one."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from hami_mock.hami.kinds import Lock
+from hami_mock.vendors.catalog import Model
 from hami_mock.vendors.scheduling import NodeAnnotations, PodAnnotations, Scheduling
 from hami_mock.vendors.vendor import Role, Vendor
 
@@ -33,13 +32,16 @@ class ResourceNames:
 class HamiVendor:
     """A vendor as the scheduler knows it, by its word.
 
-    `slots` are those that templates make of a card; None: there are no templates.
+    `slots` are those that templates make of a card; None: there are no templates. `memory` and
+    `cores` are what HAMi's configuration registers each card with; 0: what it has.
     """
 
     word: str
     vendor: Vendor
     resources: ResourceNames
     slots: int | None = None
+    memory: int = 0
+    cores: int = 0
 
     @property
     def maker(self) -> str:
@@ -71,8 +73,15 @@ class HamiVendor:
             return self.word
         return product if self.word.lower() in product.lower() else f"{self.word}-{product}"
 
-    def custom_info(self, index: int, product: str = "") -> Mapping[str, Any]:
-        return self.scheduling.custom(self.word, index, product)
+    def card_memory(self, memory: int, model: Model) -> int:
+        """Return the MiB that a card is registered with.
+
+        The configuration speaks of the model as it is: a card with other memory keeps that.
+        """
+        return self.memory if self.memory and memory == model.memory else memory
+
+    def card_cores(self, model: Model) -> int:
+        return self.cores or model.cores
 
 
 def known(vendor: Vendor) -> dict[str, HamiVendor]:

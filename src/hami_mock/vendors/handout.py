@@ -2,9 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from hami_mock.hami.assignment import AssignedDevice, Assignment
 from hami_mock.vendors.hami_vendor import HamiVendor
+
+if TYPE_CHECKING:
+    from hami_mock.vendors.scheduling import CardFacts
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,9 @@ class Container:
     - annotations: the pod's
     - visible: the cards of the devices, as the vendor's variable names them
     - unique: what no other container has
+    - words: what HAMi's configuration has for the variables
+    - cards: of the devices
+    - shared: what the node's other pods have in the annotation that decides (`Scheduling.shared`)
     """
 
     hami: HamiVendor
@@ -38,6 +45,9 @@ class Container:
     unique: str
     mode: str = ""
     is_oversubscribed: bool = False
+    words: Mapping[str, str] = field(default_factory=dict)
+    cards: "tuple[CardFacts, ...]" = ()
+    shared: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -95,6 +105,8 @@ def environment(
     vendor, known = container.hami.vendor, container.hami.scheduling
     visible = ",".join(dict.fromkeys(container.visible))
     words |= {
+        **known.words,
+        **container.words,
         "unique": container.unique,
         "oversubscribed": "true" if container.is_oversubscribed else "",
     }

@@ -41,6 +41,7 @@ HYGON = Vendor(
         pods=pod_annotations("dcu"),
         lock=HAMI_LOCK,
         has_model_as_type=True,
+        mode="hami",
     ),
     labels=Labelling(
         {"dcu": "on"},

@@ -46,7 +46,7 @@ METAX = Vendor(
         pods=pod_annotations("metax-sgpu"),
         lock=HAMI_LOCK,
         # All types are called the same; the model has another place.
-        custom=lambda _word, _index, product: {"Model": product},
+        custom=lambda _word, card: {"Model": card.model.product},
     ),
     labels=Labelling({"metax-tech.com/gpu.installed": "true"}, pci="9999", pci_class="0380"),
     config=ConfigSection("metax"),

@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from hami_mock.hami.kinds import HAMI_CORE, HAMI_LOCK, JSON, MIG, MIG_ALLOCATIONS
+from hami_mock.hami.kinds import HAMI_CORE, HAMI_LOCK, JSON, MIG, MIG_ALLOCATIONS, MPS
 from hami_mock.vendors.labelling import CardsHere, Labelling, LabelSet
 from hami_mock.vendors.scheduling import (
     ConfigSection,
     Instances,
     NodeAnnotations,
     Scheduling,
+    Scores,
     pod_annotations,
 )
 from hami_mock.vendors.vendor import Offer, Role, Vendor
@@ -18,14 +19,13 @@ if TYPE_CHECKING:
     from hami_mock.hami.config_section import Section
     from hami_mock.hami.mig import MigProfile
     from hami_mock.vendors.catalog import Model
+    from hami_mock.vendors.dra import DraDriver, Profile
     from hami_mock.vendors.driver import Driver
     from hami_mock.vendors.exporter import Exporter
     from hami_mock.vendors.handout import Container, Given
     from hami_mock.vendors.instance_profile import Cutting
-    from hami_mock.vendors.scheduling import CardFacts, MadeInstance
+    from hami_mock.vendors.scheduling import Allowed, CardFacts, MadeInstance, PluginConfig
     from hami_mock.vendors.smi import Tool
-
-_SCORES = "hami.io/node-nvidia-score"
 
 # NVLinks between two cards: all of a card's where a switch connects them, else its share.
 _NVLINKS = {"pascal": 1, "volta": 2, "turing": 2, "ampere": 12, "hopper": 18, "blackwell": 18}
@@ -34,20 +34,26 @@ VGA_CONTROLLERS = frozenset({"RTX-3090", "RTX-4090", "RTX-5090"})
 """All other cards are 3D controllers."""
 
 
-def _scores(cards: "Sequence[CardFacts]", _mode: str) -> Mapping[str, str]:
+def _scores(cards: "Sequence[CardFacts]") -> str:
     from hami_mock.hami import scores
 
     places = (
         scores.Place(card.uuid, card.numa, card.link, _NVLINKS.get(card.model.family, 1))
         for card in cards
     )
-    return {_SCORES: scores.encode(places)}
+    return scores.encode(places)
 
 
-def _profiles(model: "Model") -> "tuple[MigProfile, ...]":
+def _profiles(model: "Model", allowed: "Allowed") -> "tuple[MigProfile, ...]":
     from hami_mock.vendors import nvidia_mig
 
-    return nvidia_mig.profiles(model)
+    return nvidia_mig.profiles(model, allowed)
+
+
+def _has_rule(card_type: str, allowed: "Allowed") -> bool:
+    from hami_mock.vendors import nvidia_mig
+
+    return nvidia_mig.rule_for(card_type, allowed) is not None
 
 
 def _instances(text: str) -> "list[MadeInstance]":
@@ -70,6 +76,12 @@ def _options(root: "Section", node_name: str) -> "Mapping[str, tuple[object, str
     from hami_mock.vendors import nvidia_config
 
     return nvidia_config.options(root, node_name)
+
+
+def _plugin(root: "Section", node_name: str) -> "PluginConfig":
+    from hami_mock.vendors import nvidia_config
+
+    return nvidia_config.plugin(root, node_name)
 
 
 def _cutting() -> "Cutting":
@@ -96,6 +108,12 @@ def _driver() -> "Driver":
     return nvidia_root.DRIVER
 
 
+def _dra() -> "Mapping[Profile, DraDriver]":
+    from hami_mock.vendors import nvidia_dra
+
+    return nvidia_dra.DRIVERS
+
+
 def _labels(wanted: LabelSet, here: CardsHere) -> Mapping[str, str]:
     from hami_mock.vendors import nvidia_labels
 
@@ -110,7 +128,7 @@ NVIDIA = Vendor(
     words=("NVIDIA",),
     visible_devices=("NVIDIA_VISIBLE_DEVICES",),
     cards=2,
-    modes=(HAMI_CORE, MIG),
+    modes=(HAMI_CORE, MIG, MPS),
     has_xids=True,
     offers=(
         Offer(Role.SLOTS, "nvidia.com/gpu", "resource-name"),
@@ -132,17 +150,20 @@ NVIDIA = Vendor(
         pods=pod_annotations("vgpu"),
         lock=HAMI_LOCK,
         has_model_as_type=True,
-        scores=_SCORES,
+        scores=Scores("hami.io/node-nvidia-score", _scores),
         cordon="hami.io/device-cordon",
-        card_modes=frozenset({"", HAMI_CORE, MIG, "mps"}),
+        card_modes=frozenset({"", HAMI_CORE, MIG, MPS}),
         variables=(
             ("CUDA_DEVICE_MEMORY_LIMIT_{i}", "{memory}m"),
             ("CUDA_DEVICE_SM_LIMIT", "{cores}"),
             ("CUDA_DEVICE_MEMORY_SHARED_CACHE", "/usr/local/vgpu/{unique}.cache"),
             ("CUDA_OVERSUBSCRIBE", "{oversubscribed}"),
+            ("LIBCUDA_LOG_LEVEL", "{log_level}"),
+            ("GPU_CORE_UTILIZATION_POLICY", "{core_policy}"),
         ),
-        beside=_scores,
+        words={"log_level": "1", "core_policy": ""},
         profiles=_profiles,
+        has_rule=_has_rule,
         instances=Instances(MIG_ALLOCATIONS, _instances),
         hand_out=_hand_out,
     ),
@@ -154,9 +175,12 @@ NVIDIA = Vendor(
         make=_labels,
         stamps=frozenset({"nvidia.com/gfd.timestamp"}),
     ),
-    config=ConfigSection("nvidia", factor="memoryFactor", more=("nodeconfig",), options=_options),
+    config=ConfigSection(
+        "nvidia", factor="memoryFactor", more=("nodeconfig",), options=_options, plugin=_plugin
+    ),
     cutting=_cutting,
     exporter=_exporter,
     smi=_smi,
+    dra=_dra,
     driver=_driver,
 )

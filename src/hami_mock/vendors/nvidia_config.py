@@ -1,9 +1,10 @@
 """How NVIDIA's cards are sliced, in HAMi's device configuration: on all nodes, and on some."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from hami_mock.hami.config_section import Section
+from hami_mock.vendors.scheduling import Allowed, AllowedProfiles, PluginConfig
 
 # Our options, and the keys that say them; in `nodeconfig` keys count in any case.
 _KEYS = {
@@ -27,9 +28,7 @@ def options(root: Section, node_name: str) -> Mapping[str, tuple[object, str]]:
         if option != "mode"
     }
     small = {option: key.lower() for option, key in _KEYS.items()}
-    for entry in root.sections("nodeconfig"):
-        node = replace(entry, values={str(k).lower(): v for k, v in entry.values.items()})
-        name = node.text("name", needed=True)
+    for name, node in _nodes(root):
         _check_node(node)
         values = _values(node, small)
         if name == node_name:
@@ -39,6 +38,49 @@ def options(root: Section, node_name: str) -> Mapping[str, tuple[object, str]]:
                 if value  # the plugin, too, takes 0 for "not said"
             }
     return said
+
+
+def plugin(root: Section, node_name: str) -> PluginConfig:
+    """Return what else the file says; `options` has checked it."""
+    general = root.section("nvidia")
+    words = {}
+    if "libCudaLogLevel" in general:
+        words["log_level"] = general.text("libCudaLogLevel")
+    if "disableCoreLimit" in general:
+        words["core_policy"] = "disable" if general.flag("disableCoreLimit") else ""
+    left_out: frozenset[str | int] = frozenset()
+    for name, node in _nodes(root):
+        if name == node_name:
+            words |= {"log_level": level} if (level := node.text("libcudaloglevel")) else {}
+            left_out = _filtered(node) or left_out
+    return PluginConfig(words, left_out, _allowed(general))
+
+
+def _nodes(root: Section) -> Iterator[tuple[str, Section]]:
+    """Yield what the file says of single nodes, with the name of each."""
+    for entry in root.sections("nodeconfig"):
+        node = replace(entry, values={str(k).lower(): v for k, v in entry.values.items()})
+        yield node.text("name", needed=True), node
+
+
+def _filtered(node: Section) -> frozenset[str | int]:
+    devices = node.section("filterdevices")
+    uuids, indices = devices.row("uuid"), devices.row("index")
+    return frozenset((*map(uuids.text, uuids.values), *map(indices.whole, indices.values)))
+
+
+def _allowed(section: Section) -> Allowed:
+    if "migProfileAllowlist" not in section:
+        return None
+    return tuple(
+        AllowedProfiles(_texts(rule, "models"), _texts(rule, "profiles"))
+        for rule in section.sections("migProfileAllowlist")
+    )
+
+
+def _texts(section: Section, key: str) -> tuple[str, ...]:
+    row = section.row(key)
+    return tuple(map(row.text, row.values))
 
 
 def _values(section: Section, keys: Mapping[str, str]) -> dict[str, object]:

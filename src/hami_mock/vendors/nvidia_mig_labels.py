@@ -17,7 +17,7 @@ def instance_labels(cards: Sequence[LabelledCard]) -> dict[str, str]:
     counts: Counter[str] = Counter()
     found: dict[str, str] = {}
     for card in sorted(cards, key=lambda card: card.model.product):
-        for profile in nvidia_mig.listed(card.model):
+        for profile in nvidia_mig.listed(card.model).values():
             counts[profile.name] += len(profile.starts)
             told = {
                 "product": label_value(card.model.product, "MIG", profile.name),

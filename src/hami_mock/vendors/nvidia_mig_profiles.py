@@ -44,22 +44,14 @@ def instance_uuid(card: str, profile: str, start: int, compute: int = 0) -> str:
     return f"MIG-{uuid.uuid5(_NAMESPACE, name)}"
 
 
-def whole_units(profile: str, units: int) -> int:
-    """Return the units of memory of a card that a profile is of; 0: there is no such card."""
-    return max(
-        (
-            each.units
-            for profiles in _by_model().values()
-            if any((each.name, each.units) == (profile, units) for each in profiles)
-            for each in profiles
-        ),
-        default=0,
-    )
-
-
 def instance_profiles(model: Model) -> tuple[InstanceProfile, ...]:
     """Return what a card of that model can be cut into; nothing if it can't be cut."""
     return _by_model().get(model.name, ())
+
+
+def whole_card(model: Model) -> int:
+    """Return the units of memory of a whole card; 0: it can't be cut."""
+    return max((each.units for each in instance_profiles(model)), default=0)
 
 
 CUTTING = Cutting(instance_profiles, instance_id, instance_uuid)

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
         @property
         def uuid(self) -> str: ...
         @property
+        def index(self) -> int: ...
+        @property
+        def pci_bus_id(self) -> str: ...
+        @property
         def model(self) -> "Model": ...
         @property
         def numa(self) -> int | None: ...
@@ -85,6 +89,44 @@ class Instances(NamedTuple):
     read: Callable[[str], Sequence[MadeInstance]]
 
 
+class Scores(NamedTuple):
+    """The annotation that says how well each two cards are connected, and how it is made."""
+
+    annotation: str
+    make: "Callable[[Sequence[CardFacts]], str]"
+
+
+class AllowedProfiles(NamedTuple):
+    """What cards may be cut into whose type has one of the models in it."""
+
+    models: tuple[str, ...]
+    profiles: tuple[str, ...]
+
+
+Allowed = tuple[AllowedProfiles, ...] | None
+"""The first rule that fits counts; None: nobody has said anything."""
+
+
+class PluginConfig(NamedTuple):
+    """What HAMi's configuration says of a vendor's plugin on a node, beside our options.
+
+    - words: what `Scheduling.variables` are filled in with
+    - left_out: UUIDs and indices of cards that the plugin passes over
+    - allowed: what cards may be cut into
+    """
+
+    words: Mapping[str, str] = {}
+    left_out: frozenset[str | int] = frozenset()
+    allowed: Allowed = None
+
+    def passes_over(self, card: "CardFacts") -> bool:
+        return bool({card.uuid, card.index} & self.left_out)
+
+
+UNCONFIGURED = PluginConfig()
+"""There is no configuration, or it says nothing of the plugin."""
+
+
 class Scheduling(NamedTuple):
     """What HAMi's scheduler reads and writes. {word} in an annotation's name is its word.
 
@@ -95,19 +137,24 @@ class Scheduling(NamedTuple):
     - sums_cores: of a pod with several cards the scheduler itself makes 100 percent for each
     - soft_slicing: the node's annotation that says whether HAMi's library slices the cards, instead
       of a mode for each; only then are cores percent, and a resource
-    - scores: the annotation that says how well each two cards are connected
+    - scores: how well each two cards are connected, where its plugin can say so
     - cordon: the annotation that takes cards out of use
     - switch: the scheduler's flag without which it doesn't look at them
+    - mode: what a card is registered with, where it can be sliced in one way only
     - card_modes: the modes that a card can be registered with, where they matter
     - variables: what else a container's environment has, see `handout.environment`
-    - custom: what else a card is registered with, by word, index and product
+    - words: what these are filled in with if HAMi's configuration is that of its chart
+    - custom: what else a card is registered with, by word
     - beside: the node's annotations that stand beside that with the cards
-    - profiles: what a card of a model can be cut into, in MIG mode
+    - profiles: what a card of a model can be cut into, in MIG mode, if so much is allowed
+    - has_rule: tells whether a rule for profiles fits a card's type; without any: of HAMi's chart
     - instances: what cards were cut into for a pod
     - device_id: what the scheduler calls a card, from {node} and {index}; else it is its UUID
     - asks_slices: what a container asks for are slices of one card, for which it gets one device
-    - sets_bind_phase: the plugin says on a pod that it has all its devices; some vendors' own don't
+    - sets_bind_phase: the plugin says on a pod what became of it; some vendors' own don't
+    - says_success: it does so when a pod has all its devices, and not only when it failed
     - next_claim: what a pod's annotations say is to be allocated next, if not `to_allocate`
+    - shared: the annotation of the node's other pods that decides what a container gets
     - hand_out: what a container gets, if not only the variables
     """
 
@@ -119,35 +166,50 @@ class Scheduling(NamedTuple):
     registers_cores: bool = False
     sums_cores: bool = False
     soft_slicing: str = ""
-    scores: str = ""
+    scores: Scores | None = None
     cordon: str = ""
     switch: str = ""
+    mode: str = ""
     card_modes: frozenset[str] = frozenset()
     variables: tuple[tuple[str, str], ...] = ()
-    custom: Callable[[str, int, str], Mapping[str, Any]] = lambda *_: {}
+    words: Mapping[str, str] = {}
+    custom: "Callable[[str, CardFacts], Mapping[str, Any]]" = lambda *_: {}
     beside: "Callable[[Sequence[CardFacts], str], Mapping[str, str]]" = lambda *_: {}
-    profiles: Callable[["Model"], "tuple[MigProfile, ...]"] = lambda _: ()
+    profiles: "Callable[[Model, Allowed], tuple[MigProfile, ...]]" = lambda *_: ()
+    has_rule: "Callable[[str, Allowed], bool]" = lambda *_: True
     instances: Instances | None = None
     device_id: str = ""
     asks_slices: bool = False
     sets_bind_phase: bool = True
+    says_success: bool = True
     next_claim: "Callable[[Mapping[str, str], int], Claim | None] | None" = None
+    shared: str = ""
     hand_out: "Callable[[Container], Given] | None" = None
+
+
+class ChipConfig(NamedTuple):
+    """What a chip's section says of each of its cards: slots, MiB and cores; 0: as it is."""
+
+    slots: int
+    memory: int
+    cores: int
 
 
 class ConfigSection(NamedTuple):
     """Where HAMi's device configuration speaks of a vendor; each offer has its key in there.
 
     - factor: the key of the factor for the memory unit
-    - more: other sections that `options` reads
+    - more: other sections that `options` and `plugin` read
     - chips: the sections of single chips, each with its commonWord, where there are such
-    - slots: what such a section comes to in slots
+    - chip: what such a section says of a card
     - options: what the file says of our options for the vendor on a node: value and key of each
+    - plugin: what else it says of the vendor's plugin on a node
     """
 
     name: str
     factor: str = ""
     more: tuple[str, ...] = ()
     chips: "Callable[[Section], list[Section]] | None" = None
-    slots: "Callable[[Section], int] | None" = None
+    chip: "Callable[[Section], ChipConfig] | None" = None
     options: "Callable[[Section, str], Mapping[str, tuple[object, str]]] | None" = None
+    plugin: "Callable[[Section, str], PluginConfig] | None" = None

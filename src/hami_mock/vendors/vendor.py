@@ -12,6 +12,7 @@ from hami_mock.vendors.scheduling import ConfigSection, Scheduling
 
 if TYPE_CHECKING:
     # What HAMi's scheduler knows takes long to load, and few agents need it.
+    from hami_mock.vendors.dra import DraDriver, Profile
     from hami_mock.vendors.driver import Driver
     from hami_mock.vendors.exporter import Exporter
     from hami_mock.vendors.hami_vendor import HamiVendor
@@ -31,8 +32,9 @@ class Role(StrEnum):
 class Identity(StrEnum):
     """How a vendor's visible-devices variable names a card."""
 
-    UUID = "uuid"
-    INDEX = "index"
+    UUID = "{uuid}"
+    INDEX = "{index}"
+    DEVICE_FILE = "card_{index}"
 
 
 _CONFIG_KEYS = {
@@ -131,6 +133,7 @@ class Vendor:
     - exporter: loads what its exporter serves; None if nobody reads one
     - smi: loads what its tools print, the usual one first; None: nobody parses what they print
     - driver: loads what its driver shows where a node has one (--driver); None: it has none
+    - dra: loads its DRA drivers by profile (--dra); None: it has none of its own
     - labels: what tools look for on a node with its cards
     """
 
@@ -156,6 +159,7 @@ class Vendor:
     exporter: "Callable[[], Exporter] | None" = None
     smi: "Callable[[], tuple[Tool, ...]] | None" = None
     driver: "Callable[[], Driver] | None" = None
+    dra: "Callable[[], Mapping[Profile, DraDriver]] | None" = None
     labels: Labelling = UNLABELLED
 
     @property

@@ -78,3 +78,21 @@ def test_a_renamed_resource_is_one_that_goes_and_one_that_comes() -> None:
         "nvidia.com/gpumem: gone (100)",
         "example.com/mem: new (100 x 1 MiB)",
     ]
+
+
+def test_a_resource_that_moves_says_where_to() -> None:
+    units = ("nvidia.com/gpucores", "nvidia.com/gpumem", "nvidia.com/gpumem-percentage")
+    there = told({"units": "plugin"}, {"units": "status"})
+    assert there == [f"{name}: now in the Node's status" for name in units]
+    back = told({"units": "status"}, {"units": "plugin"})
+    assert back == [f"{name}: now with a device plugin" for name in units]
+
+
+def test_a_resource_that_waits_for_its_holders_says_so() -> None:
+    before = laid_out(units="plugin")
+    held = Past({r.name: r.devices for r in before.resources}, (), {"nvidia.com/gpumem"})
+    after = configured_node(settings_of(units="status"), None, held)
+    assert changes(before, after)[1] == (
+        "nvidia.com/gpumem: to the Node's status as soon as no pod holds a device of it"
+    )
+    assert changes(after, after) == []

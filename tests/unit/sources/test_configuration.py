@@ -54,7 +54,8 @@ class Running:
         self.holders = Holders()
         reader = HolderReader(self.state, self.holders)
         inventory = Inventory(settings, self.state, reader, FolderWatch(folder))
-        self.configuration = Configuration(settings, given, self.state, ConfiguredSource(inventory))
+        source = ConfiguredSource(settings, self.state, inventory)
+        self.configuration = Configuration(settings, given, self.state, source)
 
     def write(self, text: str) -> None:
         self.file.write_text(SMALL + text)

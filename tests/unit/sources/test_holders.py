@@ -172,3 +172,20 @@ def test_many_who_look_at_once_ask_once(state: NodeState) -> None:
         assert kubelet.asked == 3
 
     anyio.run(main)
+
+
+@pytest.mark.parametrize(("plugins", "is_asked_again"), [("on", False), ("off", True)])
+def test_what_another_plugin_gives_is_looked_for_more_often(
+    plugins: str, is_asked_again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody tells us when it does."""
+    monkeypatch.setattr(holders, "_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(holders, "_RARELY_SECONDS", math.inf)
+    state, kubelet = NodeState(laid_out(device_plugins=plugins)), Kubelet(())
+
+    async def script() -> None:
+        for _ in range(100):
+            await anyio.lowlevel.checkpoint()
+        assert (kubelet.asked > 1) == is_asked_again
+
+    run(state, kubelet, script)

@@ -242,7 +242,7 @@ def test_a_change_that_can_not_be_recorded_is_refused(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     async def grow(kept: Inventory, _: FolderWatch) -> None:
-        source = ConfiguredSource(kept)
+        source = ConfiguredSource(load(FLAGS), state, kept)
         monkeypatch.setattr(os, "fsync", full)
         with pytest.raises(UsageError) as caught:
             await source.use(load({**FLAGS, "nvidia-memory": "60"}))
@@ -297,3 +297,56 @@ def test_the_record_goes_with_the_agent_where_no_pod_holds_anything(
     released(state, lambda: Answering(held, lambda: None), lambda: True, tmp_path)
     assert seen == [True]
     assert (tmp_path / unit_record.FILE).exists() == stays
+
+
+def moved(state: NodeState | None, units: str, used: set[str]) -> NodeState:
+    """The state after --units was set, while pods hold devices of these resources."""
+    before = state.node.resources if state else ()
+    past = Past({r.name: r.devices for r in before}, (), used)
+    settings = load({**FLAGS, "nvidia-memory": "50", "units": units})
+    node = configured_node(settings, None, past)
+    if state is None:
+        return NodeState(node)
+    state.change(node)
+    return state
+
+
+def test_a_resource_moves_to_the_status_when_its_last_holder_has_gone(tmp_path: Path) -> None:
+    state = moved(moved(None, "plugin", set()), "status", {GPUMEM})
+    memory = resource_named(state.node, GPUMEM)
+    ids = {*memory.devices.ids(memory.cards[0])}
+    asked = [0]
+    kubelet = Kubelet(ids, lambda: None)
+
+    def end_the_pod_after_some_time() -> None:
+        asked[0] += 1
+        assert not resource_named(state.node, GPUMEM).in_status
+        if asked[0] == 3:
+            kubelet._happening = lambda: None
+            kubelet.devices = set()
+
+    kubelet._happening = end_the_pod_after_some_time
+    released(
+        state,
+        lambda: kubelet,
+        lambda: resource_named(state.node, GPUMEM).in_status,
+        tmp_path,
+    )
+    assert asked[0] == 3
+    (event,) = state.events.after(0)
+    assert (event.kind, event.subject) == (Kind.DEVICES_RELEASED, GPUMEM)
+    assert "it moves to the Node's status" in event.message
+    assert not state.node.is_settling
+
+
+def test_what_stands_in_the_status_is_on_no_record(tmp_path: Path) -> None:
+    state = moved(None, "status", set())
+    settings = load({**FLAGS, "nvidia-memory": "50"})
+
+    async def play(kept: Inventory, _: FolderWatch) -> None:
+        found = unit_record.read(tmp_path, settings)
+        assert GPUMEM not in found
+        past = await kept.past()
+        assert resource_named(state.node, GPUMEM).devices is past.devices[GPUMEM]
+
+    playing(state, tmp_path, play)

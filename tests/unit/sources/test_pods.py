@@ -99,6 +99,7 @@ KEYS = st.sampled_from(
     (
         *("name", "namespace", "uid", "annotations", "initContainers", "containers"),
         *("resources", "limits", "startTime", "a.b/c", "hami.io/x"),
+        *("phase", "conditions", "type", "status", "restartPolicy"),
     )
 )
 POD_LIKE = st.recursive(
@@ -142,10 +143,47 @@ def test_only_what_matters_is_told() -> None:
     busy = thing("a")
     reader.hear(every(busy))
     assert reader.told == 1
-    reader.hear(Change([{**busy, "status": {"phase": "Running"}}]), every(busy))
+    ready = {"type": "Ready", "status": "True"}
+    reader.hear(Change([{**busy, "status": {"conditions": [ready]}}]), every(busy))
     assert reader.told == 1
     reader.hear(Change([thing("a", load="5")]))
     assert reader.told == 2
+    reader.hear(Change([{**thing("a", load="5"), "status": {"phase": "Failed"}}]))
+    assert reader.told == 3
+
+
+def initialized(status: str, kind: str = "Initialized") -> dict[str, Any]:
+    return {"type": kind, "status": status}
+
+
+@pytest.mark.parametrize(
+    ("conditions", "has_begun"),
+    [
+        ([initialized("True", "Ready"), initialized("True")], True),
+        ([initialized("False")], False),
+        ([initialized("True", "Ready")], False),
+        (["Initialized", None], False),
+        ("Initialized", False),
+    ],
+)
+def test_a_pod_has_begun_when_it_says_so(conditions: object, has_begun: bool) -> None:
+    found = read_pod({**thing(), "status": {"conditions": conditions}})
+    assert found.has_begun is has_begun
+
+
+@pytest.mark.parametrize(
+    ("phase", "is_over"),
+    [("Pending", False), ("Running", False), ("Failed", True), ("Succeeded", True), (7, False)],
+)
+def test_a_pod_is_over_when_none_of_its_containers_will_run(phase: object, is_over: bool) -> None:
+    assert read_pod({**thing(), "status": {"phase": phase}}).is_over is is_over
+
+
+def test_init_containers_pass_on_what_they_have_unless_they_stay() -> None:
+    inits = [{"name": "plain"}, {"name": "sidecar", "restartPolicy": "Always"}]
+    spec = {"initContainers": inits, "containers": [{"name": "main"}]}
+    found = read_pod({**thing(), "spec": spec})
+    assert [*filter(found.passes_on, ("plain", "sidecar", "main"))] == ["plain"]
 
 
 def test_who_has_the_pods_sees_them_change() -> None:
@@ -191,3 +229,39 @@ def test_so_many_containers_and_so_long_names() -> None:
         }
     )
     assert (len(found.containers), len(found.name), found.namespace) == (100, 254, "a\\nb")
+
+
+def test_nobody_is_asked_before_anybody_wants_to_know() -> None:
+    state = NodeState(laid_out(None))
+    wanted: list[bool] = []
+    asked = anyio.Event()
+
+    async def watch(_: str) -> AsyncGenerator[Change, None]:
+        asked.set()
+        yield every(thing("a"))
+
+    reader = PodReader(state, watch, lambda: bool(wanted))
+
+    async def scenario() -> None:
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(reader.run)
+            state.changes.send()
+            await anyio.wait_all_tasks_blocked()
+            assert not asked.is_set()
+            assert reader.notice == "", "nobody misses what nobody wants"
+            wanted.append(True)
+            assert reader.notice == "the pods of this node have not been read yet"
+            state.changes.send()
+            await asked.wait()
+        assert reader.notice == ""
+        assert [*state.pods] == [("default", "a")]
+
+    anyio.run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("phase", "is_over"),
+    [("Pending", False), ("Running", False), ("Succeeded", True), ("Failed", True), ("", False)],
+)
+def test_a_pod_that_has_ended_is_over(phase: str, is_over: bool) -> None:
+    assert read_pod({**thing(), "status": {"phase": phase}}).is_over is is_over

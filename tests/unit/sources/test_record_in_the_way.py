@@ -44,9 +44,8 @@ class Rig:
         reader = HolderReader(self.state, PodResources(""))
         self.inventory = Inventory(self.settings, self.state, reader, self.folder)
         named = {name.replace("_", "-"): value for name, value in flags.items()}
-        self.configuration = Configuration(
-            self.settings, {**FLAGS, **named}, self.state, ConfiguredSource(self.inventory)
-        )
+        source = ConfiguredSource(self.settings, self.state, self.inventory)
+        self.configuration = Configuration(self.settings, {**FLAGS, **named}, self.state, source)
 
     @property
     def keys(self) -> list[object]:

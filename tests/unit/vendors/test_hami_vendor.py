@@ -4,6 +4,7 @@ import pytest
 
 from hami_mock.hami.kinds import COLON, HAMI_LOCK, JSON, Encoding
 from tests.makers import BY_WORD
+from tests.unit.builders import cards
 
 VENDORS = tuple(BY_WORD.values())
 
@@ -121,10 +122,18 @@ def test_the_type_has_the_word_in_it(word: str, product: str, expected: str) -> 
     ],
 )
 def test_ascend_910_has_a_network(word: str, networks: list[int]) -> None:
-    found = [BY_WORD[word].custom_info(index) for index in range(8)]
+    hami = BY_WORD[word]
+    found = [hami.scheduling.custom(word, card) for card in cards(8, hami.vendor)]
     assert found == [{"NetworkID": network} for network in networks]
 
 
-@pytest.mark.parametrize("word", ["Ascend310P", "NVIDIA", "DCU", "AMD"])
+@pytest.mark.parametrize("word", ["Ascend310P", "NVIDIA", "DCU"])
 def test_others_have_none(word: str) -> None:
-    assert BY_WORD[word].custom_info(5) == {}
+    hami = BY_WORD[word]
+    assert hami.scheduling.custom(word, cards(1, hami.vendor)[0]) == {}
+
+
+def test_amds_cards_say_where_they_are_plugged_in() -> None:
+    hami = BY_WORD["AMD"]
+    (card,) = cards(1, hami.vendor)
+    assert hami.scheduling.custom("AMD", card) == {"pciBDF": "000d:1b:00.0"}

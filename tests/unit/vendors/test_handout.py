@@ -14,6 +14,7 @@ def given(
     annotations: dict[str, str] | None = None,
     *,
     oversubscribed: bool = False,
+    **words: str,
 ) -> dict[str, str]:
     """The variables of a container with both devices."""
     container = Container(
@@ -24,6 +25,7 @@ def given(
         visible,
         unique="x",
         is_oversubscribed=oversubscribed,
+        words=words,
     )
     return hand_out(container).variables
 
@@ -35,7 +37,15 @@ def test_nvidia_limits_each_card_and_the_cores_of_all() -> None:
         "CUDA_DEVICE_MEMORY_LIMIT_1": "500m",
         "CUDA_DEVICE_SM_LIMIT": "30",
         "CUDA_DEVICE_MEMORY_SHARED_CACHE": "/usr/local/vgpu/x.cache",
+        "LIBCUDA_LOG_LEVEL": "1",
     }
+
+
+def test_hamis_configuration_has_a_word_in_nvidias_variables() -> None:
+    said = given("NVIDIA", log_level="4", core_policy="disable")
+    assert said["LIBCUDA_LOG_LEVEL"] == "4"
+    assert said["GPU_CORE_UTILIZATION_POLICY"] == "disable"
+    assert "LIBCUDA_LOG_LEVEL" not in given("NVIDIA", log_level="")
 
 
 def test_a_card_of_two_devices_is_named_once() -> None:
@@ -47,28 +57,49 @@ def test_oversubscription_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("annotations", "expected"),
+    ("told", "expected"),
     [
-        ({}, {"ASCEND_VISIBLE_DEVICES": "1"}),
-        (
-            {"huawei.com/Ascend910B3": '[{"UUID":"GPU-2","temp":"vir02"}]'},
-            {"ASCEND_VISIBLE_DEVICES": "1", "ASCEND_VNPU_SPECS": "vir02"},
-        ),
-        (
-            {"huawei.com/Ascend910B3": '[{"UUID":"GPU-1","memory":65536}]'},
-            {"ASCEND_VISIBLE_DEVICES": "1"},
-        ),
-        (
-            {"huawei.com/vnpu-mode": "hami-core"},
-            {"ASCEND_VISIBLE_DEVICES": "1", "NPU_MEM_QUOTA": "3000", "NPU_PRIORITY": "30"},
-        ),
+        ('[{"UUID":"GPU-2","temp":"vir02"}]', {"ASCEND_VNPU_SPECS": "vir02"}),
+        ('[{"UUID":"GPU-1","memory":65536}]', {}),
+        ('[{"UUID":"other","temp":"vir02"}]', {}),
     ],
-    ids=["unsaid", "template", "whole", "HAMi's library"],
+    ids=["template", "whole", "another's"],
 )
-def test_ascend_says_the_template_or_the_quota(
-    annotations: dict[str, str], expected: dict[str, str]
-) -> None:
-    assert given("Ascend910B3", annotations=annotations) == expected
+def test_ascend_says_the_template(told: str, expected: dict[str, str]) -> None:
+    found = given("Ascend910B3", annotations={"huawei.com/Ascend910B3": told})
+    assert found == {"ASCEND_VISIBLE_DEVICES": "1", **expected}
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        (
+            '[{"UUID":"GPU-1","memory":3000,"core":30},{"UUID":"GPU-2","memory":500,"core":10}]',
+            {"NPU_MEM_QUOTA": "3000", "NPU_PRIORITY": "30"},
+        ),
+        ('[{"UUID":"GPU-1","memory":3000}]', {"NPU_MEM_QUOTA": "3000"}),
+        (
+            # Two containers of a pod on one card: the plugin keeps the last.
+            '[{"UUID":"GPU-1","memory":3000,"core":30},{"UUID":"GPU-1","memory":4000,"core":40}]',
+            {"NPU_MEM_QUOTA": "4000", "NPU_PRIORITY": "40"},
+        ),
+        ("[]", {}),
+    ],
+    ids=["memory and cores", "memory only", "the last of a card", "neither"],
+)
+def test_hamis_library_on_ascend_has_quotas_and_paths(told: str, expected: dict[str, str]) -> None:
+    annotations = {"huawei.com/vnpu-mode": "hami-core", "huawei.com/Ascend910B3": told}
+    assert given("Ascend910B3", ("5", "6"), annotations) == {
+        "ASCEND_VISIBLE_DEVICES": "5,6",
+        "NPU_GLOBAL_SHM_PATH": "/hami-shared-region/5_global_registry",
+        "NPU_LOCAL_SHM_PATH": "/hami-vnpu-shmem/vnpu_local_shmem",
+        **expected,
+    }
+
+
+def test_ascends_plugin_needs_what_hamis_scheduler_writes() -> None:
+    with pytest.raises(Malformed, match=r"the annotation huawei\.com/Ascend910B3 is missing"):
+        given("Ascend910B3")
 
 
 def test_a_template_of_ascend_that_is_no_text_is_refused() -> None:

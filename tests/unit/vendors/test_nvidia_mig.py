@@ -5,10 +5,12 @@ import pytest
 from hami_mock.hami.assignment import Assignment
 from hami_mock.hami.kinds import MIG_ALLOCATIONS
 from hami_mock.hami.mig import MigPlacement
+from hami_mock.node.cards import CardGroup, make_cards
 from hami_mock.vendors.catalog import models
 from hami_mock.vendors.handout import Container
-from hami_mock.vendors.nvidia_mig import hand_out, made, profiles
-from tests.makers import BY_WORD
+from hami_mock.vendors.nvidia_mig import hand_out, made, profiles, rule_for
+from hami_mock.vendors.scheduling import AllowedProfiles
+from tests.makers import BY_WORD, NVIDIA
 
 
 def test_an_a100_has_what_its_driver_says() -> None:
@@ -27,6 +29,55 @@ def test_a_card_of_four_slices() -> None:
     found = profiles(models()["nvidia"]["A30"])
     assert [(p.name, p.cores) for p in found] == [("1g.6gb", 25), ("2g.12gb", 50), ("4g.24gb", 100)]
     assert max(len(p.placements) for p in found) == 4
+
+
+def test_cores_are_the_share_of_the_multiprocessors() -> None:
+    found = profiles(models()["nvidia"]["H100-SXM5-80GB"])
+    # 16, 32, 60 and 132 of 132.
+    assert [p.cores for p in found] == [13, 25, 46, 100]
+
+
+@pytest.mark.parametrize(
+    ("model", "names"),
+    [
+        ("A100-SXM4-80GB", ["1g.10gb", "2g.20gb", "3g.40gb", "7g.79gb"]),
+        # No model of the chart is in this one's name, so it has NVIDIA's own names.
+        ("A100-PCIE-80GB", ["1g.10gb", "2g.20gb", "3g.40gb", "7g.80gb"]),
+        # The rule of the H20 comes before that of the H200, whose name has it in it.
+        ("H200-NVL-141GB", ["1g.12gb", "2g.24gb", "3g.48gb", "7g.96gb"]),
+        ("RTX-PRO-6000", ["1g.24gb", "2g.48gb", "4g.96gb"]),
+    ],
+)
+def test_names_are_those_of_hamis_chart_where_it_has_a_rule(model: str, names: list[str]) -> None:
+    assert [p.name for p in profiles(models()["nvidia"][model])] == names
+
+
+RULES = (
+    AllowedProfiles(("H100 80GB",), ("3g.40gb", "1g.99gb", "5g.1gb", "8g.1gb")),
+    AllowedProfiles(("H100",), ("7g.80gb",)),
+)
+
+
+def test_the_first_rule_that_fits_says_what_is_allowed_and_how_it_is_called() -> None:
+    found = profiles(models()["nvidia"]["H100-SXM5-80GB"], RULES)
+    # Only what is before the dot counts; there is no 5g, and this card has no 8g.
+    assert [(p.name, p.memory, p.slices) for p in found] == [
+        ("3g.40gb", 40448, 3),
+        ("1g.99gb", 9984, 1),
+    ]
+    assert [p.name for p in profiles(models()["nvidia"]["H100-PCIE-80GB"], RULES)] == ["7g.80gb"]
+    assert profiles(models()["nvidia"]["A30"], RULES) == ()
+    assert profiles(models()["nvidia"]["A30"], ()) == ()
+    assert profiles(models()["nvidia"]["T4"], (AllowedProfiles(("T4",), ("1g.5gb",)),)) == ()
+
+
+@pytest.mark.parametrize(
+    ("card_type", "is_there"),
+    [("NVIDIA A30", True), ("NVIDIA H100 80GB HBM3", False), ("NVIDIA A100 80GB PCIe", False),
+     ("NVIDIA H200", True), ("NVIDIA GB200", True), ("NVIDIA B300", False)],
+)  # fmt: skip
+def test_some_models_have_no_rule_in_hamis_chart(card_type: str, *, is_there: bool) -> None:
+    assert (rule_for(card_type, None) is not None) is is_there
 
 
 def test_memory_of_an_rtx_pro_6000_is_placed_in_twelfths() -> None:
@@ -75,29 +126,40 @@ def test_no_profile_is_larger_than_its_card_and_none_leaves_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("profile", "places", "expected"),
+    ("model", "places", "expected"),
     [
-        # As the driver of an H100 NVL, an A30 and an RTX PRO 6000 numbers them.
-        ("2g.24gb", [(0, 2), (2, 2), (4, 2)], [3, 4, 5]),
-        ("1g.12gb", [(6, 1)], [13]),
-        ("7g.94gb", [(0, 8)], [0]),
-        ("1g.6gb", [(0, 1), (1, 1)], [3, 4]),
-        ("2g.12gb", [(2, 2)], [2]),
-        ("1g.24gb", [(0, 3), (3, 3), (9, 3)], [3, 4, 6]),
-        # HAMi's own name, and one that nobody knows.
-        ("7g.79gb", [(0, 8)], [0]),
-        ("9g.1gb", [(4, 1)], [5]),
+        # As the driver numbers them.
+        ("H100-NVL-94GB", [(0, 2), (2, 2), (4, 2)], [3, 4, 5]),
+        ("H100-NVL-94GB", [(6, 1)], [13]),
+        ("H100-NVL-94GB", [(0, 8)], [0]),
+        ("A30", [(0, 1), (1, 1)], [3, 4]),
+        ("A30", [(2, 2)], [2]),
+        ("RTX-PRO-6000", [(0, 3), (3, 3), (9, 3)], [3, 4, 6]),
+        # Nothing can be made of these, but the numbers differ.
+        ("T4", [(4, 1)], [5]),
+        ("A30", [(3, 0)], [4]),
     ],
 )
 def test_instances_are_numbered_by_their_places(
-    profile: str, places: list[tuple[int, int]], expected: list[int]
+    model: str, places: list[tuple[int, int]], expected: list[int]
 ) -> None:
+    found = models()["nvidia"][model]
+    (card,) = make_cards("n", NVIDIA, [CardGroup(found, found.memory, (None,))])
     rows = [
-        {"gpuUUID": "GPU-1", "profile": profile, "placement": {"start": start, "size": size}}
+        {"gpuUUID": card.uuid, "profile": "1g.1gb", "placement": {"start": start, "size": size}}
         for start, size in places
     ]
-    devices = Assignment.parse("GPU-1,NVIDIA,1,1:" * len(rows) + ";").containers[0]
-    annotations = {MIG_ALLOCATIONS: json.dumps(rows)}
-    given = hand_out(Container(BY_WORD["NVIDIA"], annotations, 0, devices, (), "x", mode="mig"))
+    devices = Assignment.parse(f"{card.uuid},NVIDIA,1,1:" * len(rows) + ";").containers[0]
+    container = Container(
+        BY_WORD["NVIDIA"],
+        {MIG_ALLOCATIONS: json.dumps(rows)},
+        0,
+        devices,
+        (),
+        "x",
+        mode="mig",
+        cards=(card,) * len(rows),
+    )
+    given = hand_out(container)
     made_now = made(given.annotations[MIG_ALLOCATIONS])
     assert [instance.gpu_instance for instance in made_now] == expected

@@ -157,13 +157,18 @@ class AnnotatedVendor:
     def _named(self, offer: Offer, hami: HamiVendor) -> Named:
         """Return a name: the device configuration's or the user's, else HAMi's own."""
         chosen = self.settings.names[offer.role]
-        if not self.vendor.has_chips:
+        if not self.vendor.has_chips or self._is_left_out(chosen):
             return chosen
         if names := self._configured(hami):
             return Named(names.of(offer.role), "--device-config-file")
         if chosen.name in {offer.name, *map(offer.name_in_hami, self.vendor.words)}:
             return Named(offer.name_in_hami(hami.word), hami.node.register)
         return chosen
+
+    def _is_left_out(self, chosen: Named) -> bool:
+        """Tell whether the user left a resource out; the file may do so for another chip."""
+        of_file = self.config is not None and chosen.source.startswith(f"{self.config.source}:")
+        return not chosen.name and not of_file
 
     def _count(self, hami: HamiVendor) -> str:
         """Return the name of the count resource, which the real plugin registers."""

@@ -34,6 +34,8 @@ def read(node: NodeObject, settings: VendorSettings, own: Collection[str], found
     if rule is None or allocatable is None or counted in own:
         return
     named, offer = settings.names[rule.role], settings.vendor.offer(rule.role)
+    if not named.name:
+        return
     assert offer is not None
     total = max(allocatable, 0) // rule.divisor * rule.amount
     # Each card has the same, so it must divide.

@@ -4,14 +4,14 @@ from collections.abc import Collection, Mapping, Set
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from hami_mock.kubelet.limits import Version, parse_version
 from hami_mock.node.sizing import Node, Past, size
+from hami_mock.node.ways import NO_ACCESS, Access, policy
 from hami_mock.settings.hami_config.device_config import DeviceConfig
 from hami_mock.settings.settings import Settings
 from hami_mock.sources.annotated import counted
 from hami_mock.sources.annotated.annotations import AnnotatedVendor
 from hami_mock.sources.annotated.found import Found
-from hami_mock.sources.annotated.node_object import NodeObject, part, text
+from hami_mock.sources.annotated.node_object import NodeObject, version_of
 
 
 class Before(NamedTuple):
@@ -47,6 +47,7 @@ def derive(
     settings: Settings,
     before: Before = _NOTHING,
     config: DeviceConfig | None = None,
+    access: Access = NO_ACCESS,
 ) -> Derived:
     """Work out what to offer beside the real plugins of a node. Never raises: see `reasons`."""
     node = replace(NodeObject.read(document), name=settings.node_name)
@@ -57,7 +58,8 @@ def derive(
         if not annotated.chips:
             counted.read(node, vendor, before.offered, found)
     version = settings.kubelet_version or version_of(document)
-    resources, left_out = size(found.shares, version, before.past)
+    way = policy(settings.units, access, hami=False)
+    resources, left_out = size(found.shares, version, before.past, way)
     gone = [
         f"{register}: the annotation is gone, and so are the resources derived from it"
         for register in sorted(before.registers)
@@ -87,12 +89,3 @@ def relevant(
         decides.append(node.allocatable.get(counted.source(vendor)))
         decides += AnnotatedVendor(node, vendor, config).relevant
     return decides
-
-
-def version_of(document: Mapping[str, Any]) -> Version | None:
-    """Return the version of a node's kubelet; None if the node doesn't say."""
-    told = text(part(part(document, "status"), "nodeInfo"), "kubeletVersion")
-    try:
-        return parse_version(told)
-    except ValueError:
-        return None  # counts as the newest

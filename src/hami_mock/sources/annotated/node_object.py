@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Self
 
+from hami_mock.kubelet.limits import Version, parse_version
+
 # Short enough that no exponent makes a number that takes memory.
 _QUANTITY = re.compile(
     r"([+-]?[0-9]{1,18}(?:\.[0-9]{0,18})?)(?:[eE]([+-]?[0-9]{1,2})|(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei))?"
@@ -74,3 +76,12 @@ def quantity(value: object) -> int | None:
         return None
     number, exponent, suffix = found.groups()
     return math.ceil(Decimal(number).scaleb(int(exponent or 0)) * _SUFFIXES[suffix or ""])
+
+
+def version_of(document: Mapping[str, Any]) -> Version | None:
+    """Return the version of a node's kubelet; None if the node doesn't say."""
+    told = text(part(part(document, "status"), "nodeInfo"), "kubeletVersion")
+    try:
+        return parse_version(told)
+    except ValueError:
+        return None  # counts as the newest

@@ -1,7 +1,7 @@
 """Cards from the annotations and the allocatable of a node, followed while they change."""
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -14,6 +14,7 @@ from hami_mock.node.event_kinds import Kind
 from hami_mock.node.fault import Fault
 from hami_mock.node.fault_kinds import UNHEALTHY
 from hami_mock.node.state import NodeState
+from hami_mock.node.ways import NO_ACCESS, Access
 from hami_mock.settings.hami_config.device_config import DeviceConfig, read
 from hami_mock.settings.settings import Settings
 from hami_mock.sources.annotated.derive import Before, Derived, derive, relevant
@@ -21,6 +22,14 @@ from hami_mock.sources.inventory import Inventory
 
 _SUBJECT = "node annotations"
 _log = logging.getLogger(__name__)
+
+AskAccess = Callable[[Settings], Awaitable[Access]]
+"""Tells whether the Node's status may be written."""
+
+
+async def no_access(settings: Settings) -> Access:
+    return NO_ACCESS
+
 
 # Yields the Node of that name as it is now, and again after each change.
 WatchNode = Callable[[str], AsyncGenerator[Mapping[str, Any], None]]
@@ -30,7 +39,12 @@ class AnnotatedSource:
     """Keeps the state to what the node says: the agent is the companion of a real plugin."""
 
     def __init__(
-        self, settings: Settings, state: NodeState, inventory: Inventory, watch_node: WatchNode
+        self,
+        settings: Settings,
+        state: NodeState,
+        inventory: Inventory,
+        watch_node: WatchNode,
+        access: AskAccess = no_access,
     ) -> None:
         self.missing: Sequence[str] = (f"node {settings.node_name} has not been read yet",)
         """What is missing or malformed; empty if all is well."""
@@ -40,9 +54,12 @@ class AnnotatedSource:
         self._state = state
         self._inventory = inventory
         self._watch_node = watch_node
+        self._access = access
         self._one_at_a_time = anyio.Lock()
         self._document: Mapping[str, Any] | None = None
         self._relevant: object = None
+        self._is_refused = False
+        """Whether units have plugins only because the Node's status may not be written."""
         self._registers: set[str] = set()
         self._faults: dict[str, Fault] = {}
 
@@ -64,7 +81,8 @@ class AnnotatedSource:
         async with self._one_at_a_time:
             try:
                 now = relevant(document, self._settings, self._config)
-                is_news = now != self._relevant
+                # A role may come later than the agent that it is for, and no event tells it.
+                is_news = now != self._relevant or self._is_refused
                 self._document, self._relevant = document, now
                 lines = await self._apply(self._settings, self._config) if is_news else ()
             except Exception as error:
@@ -80,7 +98,9 @@ class AnnotatedSource:
         assert self._document is not None
         offered = {resource.name for resource in self._state.node.resources}
         before = Before(await self._inventory.past(), offered, self._registers)
-        derived = derive(self._document, settings, before, config)
+        access = await self._access(settings)
+        self._is_refused = bool(access.refusal)
+        derived = derive(self._document, settings, before, config, access)
         lines = self._inventory.change(derived.node)
         self._registers |= derived.registers
         # In the same breath, so that a new card that is ill is never listed as well.

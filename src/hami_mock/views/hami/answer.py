@@ -1,10 +1,11 @@
 """A pod's annotations → what its containers get, and what is written down about it. Pure."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
-from hami_mock.errors import NotAssigned, UnhealthyDevice, UnknownDevice
-from hami_mock.hami.assignment import BIND_PHASE, BindPhase
+from hami_mock.errors import NotAssigned, UnhealthyCard, UnknownDevice
+from hami_mock.hami.assignment import BIND_PHASE, AssignedDevice, BindPhase
 from hami_mock.kit.text import cut
 from hami_mock.node.assigned import card_named
 from hami_mock.node.cards import Card
@@ -14,7 +15,7 @@ from hami_mock.node.state import NodeState
 from hami_mock.vendors.hami_vendor import HamiVendor
 from hami_mock.vendors.handout import Claim, Container, hand_out, unique_name
 from hami_mock.views.deviceplugin.allocation import Allotted
-from hami_mock.views.hami.waiting import WaitingPod, takes_part
+from hami_mock.views.hami.waiting import WaitingPod, left_to_allocate, takes_part
 
 
 @dataclass(frozen=True)
@@ -48,13 +49,13 @@ def answer(
             )
         cards = [_card(device.id, resource, side, state) for device in claim.devices]
         given = hand_out(_container(pod, claim, cards, side))
-        allotted.append(Allotted(given.variables, [*dict.fromkeys(cards)]))
+        allotted.append(Allotted(given.variables, cards))
         written |= {**claim.taken, **given.annotations}
         pod = pod.having(written)
     if pod.next(vendor, 0) is None:
         written |= {key: "true" for key in vendor.pods.assigned if key in pod.annotations}
     is_last = all(pod.next(each, 0) is None for each in vendors_of(state))
-    if is_last and any(_says_phase(each, pod) for each in vendors_of(state)):
+    if is_last and any(_says_success(each, pod) for each in vendors_of(state)):
         written[BIND_PHASE] = BindPhase.SUCCESS
     return Answer(allotted, written, is_last)
 
@@ -62,7 +63,7 @@ def answer(
 def assigned_cards(
     pod: WaitingPod, resource: Resource, side: HamiSide, sizes: Sequence[int], state: NodeState
 ) -> Iterator[tuple[str, ...]]:
-    """Yield the UUIDs of the cards that each container would get, up to one that gets none.
+    """Yield the UUIDs of the cards whose slots each container should get, up to one with none.
 
     Raises Malformed if an annotation can't be read.
     """
@@ -72,10 +73,24 @@ def assigned_cards(
             return
         named = (
             card_named(device.id, resource.cards, side.vendor, state.node.name, state.lost)
-            for device in claim.devices
+            for device in _for_longest(claim, pod, resource, side.vendor)
         )
         yield tuple(card.uuid for card in named if card is not None)
         pod = pod.having(claim.taken)
+
+
+def _for_longest(
+    claim: Claim, pod: WaitingPod, resource: Resource, vendor: HamiVendor
+) -> tuple[AssignedDevice, ...]:
+    """Return the devices of whoever has a container's slots for the longest time.
+
+    The kubelet gives the slots of an init container to those after it, before it asks for others.
+    """
+    left = left_to_allocate(pod, resource.name, vendor)
+    if not left or not pod.spec.passes_on(left[0][0]):
+        return claim.devices
+    kept = (devices for name, devices in left if not pod.spec.passes_on(name))
+    return (*chain.from_iterable(kept), *claim.devices)[: claim.size]
 
 
 def vendors_of(state: NodeState) -> list[HamiVendor]:
@@ -87,21 +102,26 @@ def vendors_of(state: NodeState) -> list[HamiVendor]:
     return [each.hami.vendor for each in resources if each.hami and takes_part(each)]
 
 
-def _says_phase(vendor: HamiVendor, pod: WaitingPod) -> bool:
-    return vendor.scheduling.sets_bind_phase and vendor.pods.to_allocate in pod.annotations
+def _says_success(vendor: HamiVendor, pod: WaitingPod) -> bool:
+    return vendor.scheduling.says_success and says_phase(vendor, pod.annotations)
+
+
+def says_phase(vendor: HamiVendor, annotations: Mapping[str, str]) -> bool:
+    """Tell whether a vendor's plugin says on a pod with these annotations how it went."""
+    return vendor.scheduling.sets_bind_phase and vendor.pods.to_allocate in annotations
 
 
 def _card(device_id: str, resource: Resource, side: HamiSide, state: NodeState) -> Card:
-    """Return the card that HAMi means. Raises UnknownDevice or UnhealthyDevice."""
+    """Return the card that HAMi means. Raises UnknownDevice or UnhealthyCard."""
     card = card_named(device_id, resource.cards, side.vendor, state.node.name, state.lost)
     if card is None:
         raise UnknownDevice(resource.name, cut(device_id, 100))
     if not state.health(card).is_usable:
-        raise UnhealthyDevice(resource.name, cut(device_id, 100), cut(card.uuid, 100))
+        raise UnhealthyCard(resource.name, cut(card.uuid, 100))
     return card
 
 
-def _container(pod: WaitingPod, claim: Claim, cards: Iterable[Card], side: HamiSide) -> Container:
+def _container(pod: WaitingPod, claim: Claim, cards: Sequence[Card], side: HamiSide) -> Container:
     return Container(
         side.vendor,
         pod.annotations,
@@ -111,4 +131,7 @@ def _container(pod: WaitingPod, claim: Claim, cards: Iterable[Card], side: HamiS
         unique=unique_name(pod.uid, claim.position),
         mode=side.mode,
         is_oversubscribed=side.memory_scaling > 1,
+        words=side.plugin.words,
+        cards=tuple(cards),
+        shared=pod.shared,
     )

@@ -1,14 +1,14 @@
 """One call of the kubelet's Allocate: find the pod, take its devices, give back the lock."""
 
 import logging
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 import anyio
 
 from hami_mock.cluster.kubernetes import Kubernetes, Object, annotations_of
 from hami_mock.errors import Away, ClusterError, Conflict, HamiMockError, NotAssigned
-from hami_mock.hami.assignment import BIND_PHASE, BindPhase
+from hami_mock.hami.assignment import BIND_PHASE, BindPhase, awaits_devices
 from hami_mock.kit.concurrency import Backoff
 from hami_mock.kit.text import cut
 from hami_mock.node.hami_side import HamiSide
@@ -17,7 +17,16 @@ from hami_mock.node.state import NodeState
 from hami_mock.views.deviceplugin.allocation import Allotted
 from hami_mock.views.hami import locks
 from hami_mock.views.hami.answer import Answer, answer, assigned_cards, vendors_of
-from hami_mock.views.hami.waiting import Fit, WaitingPod, by_bind_time, choose, fit, problem, waits
+from hami_mock.views.hami.waiting import (
+    Fit,
+    WaitingPod,
+    by_bind_time,
+    choose,
+    fit,
+    has_ended,
+    problem,
+    waits,
+)
 
 REASON = "hami-mock.io/bind-failed-reason"
 """Why a pod's bind phase is "failed"; HAMi has no place for that."""
@@ -25,7 +34,7 @@ REASON = "hami-mock.io/bind-failed-reason"
 CLEANUP_SECONDS = 2.0
 """For what must be written after an answer, or in place of one, whatever happens."""
 
-_LONGEST_REASON = 500
+LONGEST_REASON = 500
 
 _log = logging.getLogger(__name__)
 
@@ -33,9 +42,30 @@ _log = logging.getLogger(__name__)
 def explain(error: Exception) -> str:
     """Return why something failed, in one line that isn't long, whatever the error is."""
     if isinstance(error, HamiMockError):
-        return cut(str(error), _LONGEST_REASON)
+        return cut(str(error), LONGEST_REASON)
     _log.debug("nobody foresaw this", exc_info=error)
-    return cut(f"{type(error).__name__}: {error}", _LONGEST_REASON)
+    return cut(f"{type(error).__name__}: {error}", LONGEST_REASON)
+
+
+async def mark_failed(
+    kubernetes: Kubernetes, pod: WaitingPod, reason: str, *, says_phase: bool
+) -> None:
+    """Say on a pod why it failed, and that, if its vendor's plugin does. Raises ClusterError.
+
+    The pod must be the version that was read, if that is known.
+    """
+    phase = {BIND_PHASE: BindPhase.FAILED.value} if says_phase else {}
+    version = pod.version or None
+    where = pod.namespace, pod.name
+    try:
+        await kubernetes.patch_pod_annotations(*where, {REASON: reason, **phase}, version)
+    except Conflict:
+        raise
+    except ClusterError:
+        if not phase:
+            raise
+        # The phase alone: a pod's annotations may leave no room for a reason.
+        await kubernetes.patch_pod_annotations(*where, phase, version)
 
 
 @dataclass
@@ -44,6 +74,7 @@ class Attempt:
 
     - told: the UIDs of pods that can't be read, once that was said
     - trouble: what stood in the way last
+    - leaves_lock: the lock couldn't be given back
     """
 
     state: NodeState
@@ -54,6 +85,7 @@ class Attempt:
     told: set[str]
     pod: WaitingPod | None = None
     trouble: str = "the API server is slow"
+    leaves_lock: bool = False
 
     async def run(self) -> list[Allotted]:
         """Find the pod and take its devices; try again until it is done or can't be."""
@@ -78,14 +110,37 @@ class Attempt:
                 f"{self.resource.name}: no pod on this node is waiting for devices that HAMi "
                 "assigned; does the pod use HAMi's scheduler?"
             )
-        return answer(self.pod, self.resource, self.side, self.sizes, self.state)
+        pod = replace(self.pod, shared=await self._shared(self.pod))
+        return answer(pod, self.resource, self.side, self.sizes, self.state)
 
-    async def cards(self) -> list[Collection[str]]:
-        """Return the UUIDs of the cards that the containers would get now; nothing is taken."""
-        await self.find()
+    async def _shared(self, pod: WaitingPod) -> tuple[str, ...]:
+        """Return what the node's other pods have in the annotation that decides what is left.
+
+        The API server is asked: a pod may have got its part a moment ago.
+        """
+        annotation = self.side.vendor.scheduling.shared
+        others = await self.kubernetes.pods_on(self.state.node.name) if annotation else ()
+        return tuple(
+            annotations_of(other).get(annotation, "")
+            for other in others
+            if not has_ended(other) and other["metadata"].get("uid", "") != pod.uid
+        )
+
+    def cards(self) -> list[Collection[str]]:
+        """Return the UUIDs of the cards that the containers should have slots of."""
         if self.pod is None:
             return []
         return [*assigned_cards(self.pod, self.resource, self.side, self.sizes, self.state)]
+
+    def recall(self) -> None:
+        """Find the pod among those that are known, without asking for any."""
+        name = self.state.node.name
+        known = (
+            WaitingPod.seen(pod)
+            for pod in self.state.pods.values()
+            if pod.phase == "Pending" and awaits_devices(pod.annotations, name)
+        )
+        self.pod = choose((), by_bind_time(known), self.side.vendor, self.sizes)
 
     async def find(self) -> None:
         """Find the pod: the one that the node is locked for, else the one that waits longest."""
@@ -133,27 +188,19 @@ class Attempt:
         if self.pod is None:
             return
         says_phase = self.side.vendor.scheduling.sets_bind_phase
-        phase = {BIND_PHASE: BindPhase.FAILED.value} if says_phase else {}
+        unversioned = replace(self.pod, version="")
         with anyio.move_on_after(CLEANUP_SECONDS, shield=True):
-            # The phase alone too: a pod's annotations may leave no room for a reason.
-            for failed in ({REASON: reason, **phase}, phase):
-                if not failed or await self._mark(self.pod, failed):
-                    break
+            try:
+                await mark_failed(self.kubernetes, unversioned, reason, says_phase=says_phase)
+            except ClusterError as error:
+                _log.warning("can't mark pod %s as failed: %s", self.pod, cut(str(error)))
         await self._release()
 
-    async def _mark(self, pod: WaitingPod, annotations: Mapping[str, str]) -> bool:
-        """Write on a pod; tell whether it was taken."""
-        try:
-            await self.kubernetes.patch_pod_annotations(pod.namespace, pod.name, annotations)
-        except ClusterError as error:
-            _log.warning("can't mark pod %s as failed: %s", pod, cut(str(error)))
-            return False
-        return True
-
     async def _release(self) -> None:
-        """Give back the pod's locks. Without, it is only slower: they expire by themselves."""
+        """Give back the pod's locks; who looks for those that were left does it if it fails."""
         assert self.pod is not None
         pod = self.pod
+        self.leaves_lock = True
         held = {
             lock
             for vendor in vendors_of(self.state)
@@ -164,7 +211,8 @@ class Attempt:
                 await locks.release(
                     self.kubernetes, self.state.node.name, held, pod.namespace, pod.name
                 )
+                self.leaves_lock = False
             except ClusterError as error:
                 _log.warning("can't release the lock of pod %s: %s", pod, cut(str(error)))
         if scope.cancelled_caught:
-            _log.warning("can't release the lock of pod %s in time; it will expire", pod)
+            _log.warning("can't release the lock of pod %s in time", pod)

@@ -53,7 +53,10 @@ def registration(state: NodeState) -> Registration:
         if not devices or where.encoding is None or where.register in annotations:
             continue
         annotations[where.register] = register.encode(where.encoding, devices)
-        annotations |= side.vendor.scheduling.beside(cards, side.mode)
+        known = side.vendor.scheduling
+        annotations |= known.beside(cards, side.mode)
+        if known.scores and side.has_scores:
+            annotations[known.scores.annotation] = known.scores.make(cards)
         if where.handshake:
             handshakes[where.handshake] = where.report
     return Registration(annotations, handshakes)
@@ -61,21 +64,23 @@ def registration(state: NodeState) -> Registration:
 
 def _device(card: Card, side: HamiSide, *, healthy: bool) -> RegisteredDevice | None:
     """Return a card as HAMi should see it; None for one that it doesn't take in this mode."""
+    known = side.vendor.scheduling
+    memory = side.vendor.card_memory(card.memory, card.model)
     device = RegisteredDevice(
         id=card.uuid,
         index=card.index,
         count=side.split,
-        memory=_scaled(card.memory, side.memory_scaling),
+        memory=_scaled(memory, side.memory_scaling),
         cores=_cores(card, side),
         type=side.vendor.device_type(card.model.product),
         numa=card.numa or 0,
-        mode="" if side.vendor.scheduling.soft_slicing else side.mode,
+        mode="" if known.soft_slicing else side.mode or known.mode,
         healthy=healthy,
-        custom=side.vendor.custom_info(card.index, card.model.product),
+        custom=known.custom(side.vendor.word, card),
     )
     if side.mode != MIG:
         return device
-    profiles = side.vendor.scheduling.profiles(card.model)
+    profiles = known.profiles(card.model, side.plugin.allowed)
     if not profiles:
         return None
     return replace(  # nothing of a card that is cut into instances is scaled
@@ -91,7 +96,7 @@ def _cores(card: Card, side: HamiSide) -> int:
     known = side.vendor.scheduling
     is_softly_sliced = bool(known.soft_slicing) and side.mode == HAMI_CORE
     if known.registers_cores and not is_softly_sliced:
-        return card.model.cores
+        return side.vendor.card_cores(card.model)
     return _scaled(100, side.core_scaling)
 
 

@@ -7,10 +7,17 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, Self
 
-from hami_mock.hami.assignment import BIND_TIME, awaits_devices
+from hami_mock.hami.assignment import (
+    BIND_TIME,
+    AssignedDevice,
+    Assignment,
+    awaits_devices,
+)
 from hami_mock.hami.errors import Malformed
 from hami_mock.kit.text import cut
+from hami_mock.node.pods import Pod
 from hami_mock.node.resources import Resource
+from hami_mock.sources.pods import read_pod
 from hami_mock.vendors.hami_vendor import HamiVendor
 from hami_mock.vendors.handout import Claim, has_claims, next_claim
 
@@ -21,13 +28,19 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class WaitingPod:
-    """A pod that HAMi's scheduler has bound to this node; `version` is the object's."""
+    """A pod that HAMi's scheduler has bound to this node; `version` is the object's.
+
+    `spec` is what its containers ask for; what it says of annotations is old after the first.
+    `shared` is what the node's other pods have in the annotation that decides what is left for it.
+    """
 
     namespace: str
     name: str
     uid: str
     version: str
     annotations: Mapping[str, str]
+    spec: Pod
+    shared: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, pod: Mapping[str, Any]) -> Self:
@@ -38,7 +51,13 @@ class WaitingPod:
             metadata.get("uid", ""),
             metadata["resourceVersion"],
             metadata.get("annotations") or {},
+            read_pod(pod),
         )
+
+    @classmethod
+    def seen(cls, pod: Pod) -> Self:
+        """Return a pod that a watch has told of. Nothing can be written on it."""
+        return cls(pod.namespace, pod.name, pod.uid, "", pod.annotations, pod)
 
     def __str__(self) -> str:
         return cut(f"{self.namespace}/{self.name}")
@@ -75,6 +94,27 @@ def waits(pod: Mapping[str, Any], node_name: str) -> bool:
         and "deletionTimestamp" not in metadata
         and awaits_devices(metadata.get("annotations") or {}, node_name)
     )
+
+
+def has_ended(pod: Mapping[str, Any]) -> bool:
+    return pod.get("status", {}).get("phase") in ("Failed", "Succeeded")
+
+
+def left_to_allocate(
+    pod: WaitingPod, resource_name: str, vendor: HamiVendor
+) -> list[tuple[str, tuple[AssignedDevice, ...]]]:
+    """Return the containers that have yet to get devices, and these; none: it can't be told.
+
+    Raises Malformed.
+    """
+    if vendor.scheduling.next_claim:
+        return []
+    names = (*pod.spec.init_containers, *pod.spec.containers)
+    asking = [name for name in names if pod.spec.requests.get(name, {}).get(resource_name)]
+    segments = Assignment.parse(pod.annotations.get(vendor.pods.to_allocate, "")).containers
+    left = [devices for devices in segments if devices]
+    # The first have theirs already.
+    return [*zip(asking[-len(left) :], left, strict=True)] if 0 < len(left) <= len(asking) else []
 
 
 def problem(pod: WaitingPod, vendor: HamiVendor) -> str:
@@ -129,9 +169,10 @@ def choose(
 
 def by_bind_time(pods: Iterable[WaitingPod]) -> list[WaitingPod]:
     """Return pods in the order in which they were bound: the kubelet mostly keeps to it."""
+    return sorted(pods, key=lambda pod: bind_time(pod.annotations))
 
-    def bind_time(pod: WaitingPod) -> int:
-        text = pod.annotations.get(BIND_TIME, "")
-        return int(text) if _TIME.fullmatch(text) else 0
 
-    return sorted(pods, key=bind_time)
+def bind_time(annotations: Mapping[str, str]) -> int:
+    """Return when a pod was bound, in seconds since 1970; 0: it doesn't say."""
+    text = annotations.get(BIND_TIME, "")
+    return int(text) if _TIME.fullmatch(text) else 0

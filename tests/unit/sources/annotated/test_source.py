@@ -13,6 +13,8 @@ from hami_mock.node.fault import Fault
 from hami_mock.node.fault_kinds import UNHEALTHY
 from hami_mock.node.sizing import Node
 from hami_mock.node.state import NodeState
+from hami_mock.node.ways import NO_ACCESS, Access
+from hami_mock.settings.settings import Settings
 from hami_mock.sources import unit_record
 from hami_mock.sources.annotated.source import AnnotatedSource
 from hami_mock.sources.holders import HolderReader
@@ -26,12 +28,20 @@ class Rig:
 
     def __init__(self, folder: Path) -> None:
         self.settings = settings(socket_dir=folder)
+        self.access = NO_ACCESS
+        self.asked = 0
         self.state = NodeState(Node(NODE, (), ()))
         self.changes = 0
         self._send, self._receive = anyio.create_memory_object_stream[Mapping[str, Any]](10)
         holders = HolderReader(self.state, PodResources(""))
         self.inventory = Inventory(self.settings, self.state, holders, FolderWatch(folder))
-        self.source = AnnotatedSource(self.settings, self.state, self.inventory, self._nodes)
+        self.source = AnnotatedSource(
+            self.settings, self.state, self.inventory, self._nodes, self._ask
+        )
+
+    async def _ask(self, _: Settings) -> Access:
+        self.asked += 1
+        return self.access
 
     async def _nodes(self, name: str) -> AsyncGenerator[Mapping[str, Any], None]:
         assert name == NODE
@@ -280,3 +290,35 @@ def test_what_nobody_foresaw_leaves_all_as_it_was_and_is_said_once(
 
     rig = play(socket_folder, script)
     assert len(rig.events(Kind.CONFIGURATION_REJECTED)) == 1
+
+
+def test_a_role_that_comes_later_moves_the_units_with_the_next_heartbeat(
+    socket_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def nobody(_: PodResources) -> tuple[()]:
+        return ()
+
+    monkeypatch.setattr(PodResources, "holders", nobody)
+
+    new = {**ONE, "status": {"nodeInfo": {"kubeletVersion": "v1.37.1"}}}
+
+    def in_status(rig: Rig) -> set[bool]:
+        return {resource.in_status for resource in rig.state.node.resources}
+
+    async def script(rig: Rig) -> None:
+        rig.access = Access(refusal="the role needs the verb patch for nodes/status")
+        await rig.say(new)
+        assert in_status(rig) == {False}
+        await rig.say(new)
+        assert (rig.asked, in_status(rig)) == (2, {False})
+        rig.access = Access(is_allowed=True)
+        await rig.say(new)
+        assert (rig.asked, in_status(rig)) == (3, {True})
+        assert rig.offered() == COUNTS
+        await rig.say(new)
+        assert rig.asked == 3
+
+    rig = play(socket_folder, script)
+    assert (
+        "nvidia.com/gpumem: now in the Node's status" in rig.events(Kind.CONFIGURATION_CHANGED)[1]
+    )

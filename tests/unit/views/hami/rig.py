@@ -11,6 +11,7 @@ from hami_mock.node.resources import Resource
 from hami_mock.node.sizing import Node
 from hami_mock.node.state import NodeState
 from hami_mock.vendors.hami_vendor import HamiVendor
+from hami_mock.vendors.scheduling import UNCONFIGURED, PluginConfig
 from hami_mock.vendors.vendor import Offer, Role, Vendor
 from tests.makers import BY_WORD, NVIDIA
 from tests.unit.builders import NODE, group
@@ -31,6 +32,8 @@ def count_resource(
     memory_scaling: float = 1.0,
     core_scaling: float = 1.0,
     mode: str = "",
+    has_scores: bool = False,
+    plugin: PluginConfig = UNCONFIGURED,
 ) -> Resource:
     """The count resource of a vendor, with two cards if nothing is said."""
     # Whose cards they are makes no difference otherwise.
@@ -44,7 +47,7 @@ def count_resource(
         vendor=vendor,
         cards=of,
         devices=SlotDevices(of, split),
-        hami=HamiSide(hami, split, memory_scaling, core_scaling, mode),
+        hami=HamiSide(hami, split, memory_scaling, core_scaling, mode, has_scores, plugin),
     )
 
 

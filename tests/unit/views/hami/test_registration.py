@@ -5,14 +5,15 @@ import pytest
 
 from hami_mock.hami.kinds import ReportStyle
 from hami_mock.hami.register import decode
-from hami_mock.node.cards import CardGroup
+from hami_mock.node.cards import CardGroup, make_cards
 from hami_mock.node.fault import Fault
 from hami_mock.node.fault_kinds import DEGRADED, LOST, UNHEALTHY
 from hami_mock.vendors import catalog
 from hami_mock.vendors.hami_vendor import HamiVendor
+from hami_mock.vendors.scheduling import AllowedProfiles, PluginConfig
 from hami_mock.views.hami.registration import Registration, registration
 from tests.makers import BY_WORD
-from tests.unit.builders import group
+from tests.unit.builders import NODE, group
 from tests.unit.views.hami.rig import (
     ASCEND_910B3,
     MR_V100,
@@ -34,7 +35,12 @@ def of_model(name: str, count: int = 2) -> CardGroup:
 def test_nvidias_cards_with_scaling_numa_and_scores() -> None:
     cards = nvidia_cards(group(numa=(0, 1), links=[frozenset({0, 1})]))
     resource = count_resource(
-        cards=cards, split=7, memory_scaling=1.5, core_scaling=1.15, mode="hami-core"
+        cards=cards,
+        split=7,
+        memory_scaling=1.5,
+        core_scaling=1.15,
+        mode="hami-core",
+        has_scores=True,
     )
     found = registration(state_with(resource))
     assert json.loads(found.annotations[REGISTER]) == [
@@ -64,7 +70,7 @@ def test_nvidias_cards_with_scaling_numa_and_scores() -> None:
 
 
 def test_unhealthy_cards_show_lost_ones_do_not_and_degraded_ones_are_healthy() -> None:
-    resource = count_resource(cards=nvidia_cards(group(numa=(None,) * 3)))
+    resource = count_resource(cards=nvidia_cards(group(numa=(None,) * 3)), has_scores=True)
     state = state_with(resource)
     failed, lost, degraded = (card.uuid for card in resource.cards)
     state.begin_faults(
@@ -78,6 +84,37 @@ def test_unhealthy_cards_show_lost_ones_do_not_and_degraded_ones_are_healthy() -
     assert lost not in found.annotations[SCORE]
     state.begin_faults(Fault(LOST, frozenset({failed, degraded})))
     assert registration(state) == Registration()
+
+
+def test_scores_are_only_written_if_they_are_wanted() -> None:
+    found = registration(state_with(count_resource()))
+    assert REGISTER in found.annotations
+    assert SCORE not in found.annotations
+
+
+def test_ascend_is_registered_with_what_hamis_configuration_says() -> None:
+    chip = replace(ASCEND_910B3, memory=60000, cores=24)
+    found = registration(state_with(count_resource(chip, memory_scaling=1.5)))
+    (row, _) = json.loads(found.annotations["hami.io/node-register-Ascend910B3"])
+    assert (row["devmem"], row["devcore"]) == (90000, 24)
+    smaller = make_cards(NODE, chip.vendor, [group(chip.vendor, memory=1000)])
+    found = registration(state_with(count_resource(chip, smaller)))
+    (row, _) = json.loads(found.annotations["hami.io/node-register-Ascend910B3"])
+    assert row["devmem"] == 1000, "whoever gives cards other memory means it"
+
+
+def test_amds_cards_have_their_compute_units_and_their_place() -> None:
+    found = registration(state_with(count_resource(BY_WORD["AMD"])))
+    (_, row) = json.loads(found.annotations["hami.io/node-amd-register"])
+    assert (row["devcore"], row["type"]) == (304, "AMD Instinct MI300X")
+    assert row["custominfo"] == {"pciBDF": "000d:1c:00.0"}
+
+
+def test_hygons_plugin_has_a_word_of_its_own_for_the_mode() -> None:
+    found = registration(state_with(count_resource(BY_WORD["DCU"], split=4)))
+    first, second, _ = found.annotations["hami.io/node-dcu-register"].split(":")
+    assert first.endswith(",4,65520,100,DCU-K100_AI,0,true,0,hami")
+    assert second.endswith(",4,65520,100,DCU-K100_AI,0,true,1,hami")
 
 
 def test_each_vendor_has_its_own_encoding() -> None:
@@ -114,6 +151,16 @@ def test_cards_in_instances_are_not_scaled_and_say_what_they_can_be_cut_into() -
     assert [profile.name for profile in first.mig_profiles] == [
         "1g.5gb", "2g.10gb", "3g.20gb", "7g.40gb",
     ]  # fmt: skip
+
+
+def test_what_hamis_configuration_allows_is_registered() -> None:
+    plugin = PluginConfig(allowed=(AllowedProfiles(("A100",), ("1g.5gb",)),))
+    cards = nvidia_cards(of_model("A100-SXM4-40GB"))
+    resource = count_resource(cards=cards, mode="mig", plugin=plugin)
+    (first, _) = decode(registration(state_with(resource)).annotations[REGISTER])
+    assert [(each.name, len(each.placements)) for each in first.mig_profiles] == [("1g.5gb", 7)]
+    others = count_resource(cards=nvidia_cards(of_model("H20")), mode="mig", plugin=plugin)
+    assert registration(state_with(others)) == Registration()
 
 
 def test_cards_that_can_not_be_cut_are_not_registered_as_such() -> None:

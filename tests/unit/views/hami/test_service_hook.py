@@ -1,5 +1,6 @@
 """What the device plugin does with somebody who assigns."""
 
+import re
 from collections.abc import Collection, Sequence
 
 import anyio
@@ -13,10 +14,11 @@ from hami_mock.kubelet._proto.v1beta1 import (
     ContainerAllocateRequest,
     ContainerPreferredAllocationRequest,
     PreferredAllocationRequest,
+    PreStartContainerRequest,
 )
 from hami_mock.node.cards import Card
-from hami_mock.node.fault import Call, Fault
-from hami_mock.node.fault_kinds import BROKEN, UNHEALTHY
+from hami_mock.node.fault import Call, Fault, FaultKind
+from hami_mock.node.fault_kinds import BROKEN, LOST, UNHEALTHY
 from hami_mock.node.resources import Resource
 from hami_mock.views.deviceplugin.allocation import Allotted
 from hami_mock.views.deviceplugin.counters import ResourceCounters
@@ -24,7 +26,7 @@ from hami_mock.views.deviceplugin.service import DevicePluginService
 from tests.unit.views.hami.rig import count_resource, state_with
 
 GPU = count_resource()
-CARD = GPU.cards[0].uuid
+CARD, OTHER = (card.uuid for card in GPU.cards)
 
 
 class FakeAssigner:
@@ -98,7 +100,6 @@ def test_a_refusal_by_the_assigner_is_the_kubelets_error() -> None:
     ("device_id", "fault", "reason"),
     [
         ("GPU-x-0", None, "there is no device"),
-        (f"{CARD}-0", Fault(UNHEALTHY, frozenset({CARD})), "unhealthy"),
         (
             f"{CARD}-0",
             Fault(BROKEN, frozenset({GPU.name}), "on command", {"call": Call.ALLOCATE}),
@@ -114,6 +115,58 @@ def test_the_assigner_hears_of_what_went_wrong_without_it(
         allocate(assigner, device_id, fault=fault)
     (heard,) = assigner.refused
     assert reason in heard
+
+
+@pytest.mark.parametrize("kind", [UNHEALTHY, LOST])
+def test_whose_slot_it_is_makes_no_difference_to_who_assigns(kind: FaultKind) -> None:
+    failed = Fault(kind, frozenset({CARD}))
+    variables, counters = allocate(FakeAssigner(), f"{CARD}-0", fault=failed)
+    assert (variables, counters.allocations) == ({"ASSIGNED": f"{CARD}-0"}, 1)
+    with pytest.raises(GRPCError, match="unhealthy"):
+        allocate(FakeAssigner(handles=False), f"{CARD}-0", fault=failed)
+
+
+@pytest.mark.parametrize("kind", [UNHEALTHY, LOST])
+@pytest.mark.parametrize(
+    ("handles", "failed", "reason"),
+    [
+        (True, 0, ""),
+        (True, 1, f"the assigned card {OTHER} is unhealthy"),
+        (False, 0, f"device '{CARD}-0' is on card {CARD}, which is unhealthy"),
+        (False, 1, ""),
+    ],
+)
+def test_a_container_starts_if_the_card_is_well_that_it_was_assigned(
+    kind: FaultKind, handles: bool, failed: int, reason: str
+) -> None:
+    """Its slot is the first card's; whoever assigns has given it the second."""
+
+    async def start(*, known: bool) -> None:
+        state = state_with(GPU)
+        service = DevicePluginService(GPU, state, ResourceCounters(), FakeAssigner(handles=handles))
+        slot = f"{CARD}-0"
+        if known:
+            await service.allocate(AllocateRequest([ContainerAllocateRequest([slot])]))
+        state.begin_faults(Fault(kind, frozenset({GPU.cards[failed].uuid})))
+        await service.pre_start_container(PreStartContainerRequest([slot]))
+
+    async def starts() -> None:
+        if reason:
+            with pytest.raises(GRPCError, match=re.escape(reason)) as caught:
+                await start(known=True)
+            assert caught.value.status is Status.FAILED_PRECONDITION
+        else:
+            await start(known=True)
+
+    async def starts_unknown() -> None:
+        if failed == 0:
+            with pytest.raises(GRPCError, match=f"is on card {CARD}"):
+                await start(known=False)
+        else:
+            await start(known=False)
+
+    anyio.run(starts)
+    anyio.run(starts_unknown)
 
 
 @pytest.mark.parametrize(("handles", "index"), [(True, 1), (False, 0)])
