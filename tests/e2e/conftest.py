@@ -13,6 +13,7 @@ import pytest
 from .durations import durations_table
 from .harness import (
     DEFAULT,
+    WORDS,
     Cluster,
     ClusterApi,
     ExistingCluster,
@@ -21,6 +22,7 @@ from .harness import (
     Progress,
     RequirementsMissing,
     build_image,
+    dra_gates,
     parse_versions,
     prepare,
 )
@@ -38,21 +40,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="1.X[.Y]",
-        help=f"release to test on, may be repeated, or 'all' (default {DEFAULT})",
+        help=f"release to test on, may be repeated, or {', '.join(WORDS)} (default {DEFAULT})",
     )
+
+    parser.addoption("--slow", action="store_true", help="run what takes minutes to wait for, too")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[_progress] = Progress()
     config.addinivalue_line("markers", "e2e: runs on a real Kubernetes cluster")
     config.addinivalue_line("markers", "minors(range): is true of these minors of Kubernetes only")
+    config.addinivalue_line("markers", "slow: takes minutes to wait for; runs with --slow")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid.partition("::")[0].startswith("tests/e2e/"):
             item.add_marker(pytest.mark.e2e)
-    elsewhere = [item for item in items if not _is_of_its_release(item)]
+    is_hurried = not config.getoption("--slow")
+    elsewhere = [
+        item
+        for item in items
+        if not _is_of_its_release(item) or (is_hurried and item.get_closest_marker("slow"))
+    ]
     items[:] = [item for item in items if item not in elsewhere]
     config.hook.pytest_deselected(items=elsewhere)
 
@@ -143,6 +153,19 @@ def cluster(any_cluster: ClusterApi) -> Cluster:
     return any_cluster
 
 
+@pytest.fixture(scope="module", name="dra_gates")
+def dra_gates_on(any_cluster: ClusterApi) -> Iterator[None]:
+    """All feature gates that our DRA driver needs, for the tests of a module.
+
+    Releases that have them on by default stay as they are, and so does a cluster of somebody's own.
+    """
+    if not isinstance(any_cluster, Cluster):
+        yield
+        return
+    with any_cluster.feature_gates(dra_gates(any_cluster.version)):
+        yield
+
+
 def skip_or_fail(missing: RequirementsMissing) -> None:
     """On a person's machine a test that can't run is skipped; in CI it must have run."""
     told = "; ".join(missing.sentences)
@@ -179,6 +202,17 @@ def mock(equipped: ClusterApi) -> Iterator[Mock]:
     yield mock
     mock.delete_pods()
     mock.remove()
+
+
+@pytest.fixture
+def hami_node(mock: Mock) -> Iterator[Mock]:
+    """A cluster in which the agent may be HAMi's node side."""
+    rbac = ROOT / "components" / "hami" / "rbac.yaml"
+    mock.cluster.kubectl("apply", "-f", rbac)
+    yield mock
+    mock.delete_pods()
+    mock.remove()
+    mock.cluster.kubectl("delete", "-f", rbac)
 
 
 @pytest.fixture(scope="session")

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
+
+import pytest
 
 from hami_mock.hami import register
 from hami_mock.hami.assignment import (
@@ -26,7 +29,7 @@ from hami_mock.hami.kinds import HAMI_LOCK
 from hami_mock.hami.lock import NodeLock
 from hami_mock.vendors.hami_vendor import HamiVendor
 
-from .harness import Hami
+from .harness import Hami, RequirementsMissing, hami_scheduler, running_hami
 from .mock import TIMEOUT_S, Mock
 
 Manifest = dict[str, Any]
@@ -134,6 +137,7 @@ class ByHand(Placer):
                 BIND_PHASE: BindPhase.ALLOCATING,
                 vendor.pods.to_allocate: text,
                 vendor.pods.allocated: text,
+                **_told_of_templates(vendor, containers),
             }
         )
         pod["spec"]["schedulerName"] = "by-hand"
@@ -159,3 +163,25 @@ class ByHand(Placer):
             AssignedDevice(cards[i], vendor.word, memory, cores)
             for i in range(int(limits[names.count]))
         )
+
+
+def _told_of_templates(
+    vendor: HamiVendor, containers: Sequence[tuple[AssignedDevice, ...]]
+) -> dict[str, str]:
+    """What the scheduler writes for Ascend's plugin; none of these devices is cut by a template."""
+    if vendor.maker != "ascend":
+        return {}
+    rows = [{"UUID": device.id} for devices in containers for device in devices]
+    return {f"huawei.com/{vendor.word}": json.dumps(rows)}
+
+
+@contextmanager
+def scheduling(node: Mock, **options: Any) -> Iterator[ByScheduler]:
+    """HAMi's own scheduler, where there is one."""
+    try:
+        hami_scheduler()
+    except RequirementsMissing as missing:
+        # Not a failure in CI either: the program can't be had everywhere.
+        pytest.skip("; ".join(missing.sentences))
+    with running_hami(node.machine, **options) as hami:
+        yield ByScheduler(node, hami)

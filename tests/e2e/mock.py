@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -35,9 +36,11 @@ CONFIG_MAP = "hami-mock-config"
 DAEMON_SETS = ("hami-mock", "hami-mock-device-plugin-daemonset")
 AGENT_PROGRAM = b"/opt/hami-mock/bin/"
 TIMEOUT_S = 90.0
-ASKS_THE_API_SERVER = re.compile(
-    r"^--hami=on|^--source=hami|=auto$|KUBERNETES_EVENTS|HAMI_MOCK_LABELS$"
-)
+UNITS_IN_STATUS = "hami-mock.io/units-in-status"
+UNITS = re.compile("/.*(mem|core)", re.IGNORECASE)
+"""What the names of units have in common."""
+STATUS_LISTS_DEVICES = 36
+"""From this minor version on, all units go into the Node's status."""
 
 ONLY_NVIDIA = ("--mlu-cards=0", "--iluvatar-cards=0", "--ascend-cards=0")
 
@@ -96,27 +99,34 @@ class Mock:
         *args: str,
         config: Mapping[str, Any] | None = None,
         env: Mapping[str, str] | None = None,
+        without: str = "",
     ) -> None:
-        """Apply the project's manifests, with other flags, and maybe a file or variables."""
+        """Apply the project's manifests, with other flags, and maybe a file or variables.
+
+        `without` is what the agent may do nothing with.
+        """
         documents = [d for path in (RBAC, PLUGIN) for d in yaml.safe_load_all(path.read_text())]
+        for role in (each for each in documents if each["kind"] == "ClusterRole"):
+            role["rules"] = [rule for rule in role["rules"] if without not in rule["resources"]]
         pod = documents[-1]["spec"]["template"]["spec"]
         (container,) = pod["containers"]
         container["args"] = ["run", *args]
         container["image"] = self.image
         container["env"] += [{"name": k, "value": v} for k, v in (env or {}).items()]
-        if any(ASKS_THE_API_SERVER.search(word) for word in (*args, *(env or ()))):
-            pod["automountServiceAccountToken"] = True
         if config is not None:
             documents.append(config_map(yaml.safe_dump(dict(config))))
             container["args"].append("--config=/etc/hami-mock/config.yaml")
             container["volumeMounts"].append({"name": "config", "mountPath": "/etc/hami-mock"})
             pod["volumes"].append({"name": "config", "configMap": {"name": CONFIG_MAP}})
+        if "--units=plugin" not in args and not without:
+            self.forget_plugins(is_hami="--hami=on" in args or "HAMI_MOCK_HAMI" in (env or {}))
         self.cluster.apply(*documents)
 
     @contextmanager
     def applied(self, folder: Path) -> Iterator[None]:
         """`kubectl apply -k`, with the image of this cluster; afterwards all of it is gone."""
         rendered = self.cluster.kubectl("kustomize", folder)
+        self.forget_plugins(is_hami="HAMI_MOCK_HAMI" in rendered)
         self.cluster.kubectl("apply", "-f", "-", stdin=self.with_image(rendered))
         try:
             yield
@@ -155,6 +165,28 @@ class Mock:
         return self.cluster.kubectl(
             "exec", *interactive, name, f"--namespace={NAMESPACE}", *command, stdin=stdin
         )
+
+    def forget_plugins(self, *, is_hami: bool) -> None:
+        """Let the kubelet forget the units that plugins of earlier cases had, if it must.
+
+        It would do so by itself five minutes after they have gone; until then the Node's status
+        can't have them.
+        """
+        node = self.cluster.get("node", self.cluster.node_name)
+        noted = json.loads(node["metadata"].get("annotations", {}).get(UNITS_IN_STATUS, "{}"))
+        known = {n for n, c in node["status"]["capacity"].items() if UNITS.search(n) and c != "0"}
+        goes_by_status = is_hami or self.cluster.version.minor >= STATUS_LISTS_DEVICES
+        if goes_by_status and known - noted.keys() and isinstance(self.cluster, Cluster):
+            self.remove()
+            self.machine.kill_kubelet()
+            (self.machine.device_plugin_dir / "kubelet_internal_checkpoint").unlink(missing_ok=True)
+            self.machine.start_kubelet()
+            self.machine.wait_node_ready(timeout=60)
+
+    def in_status(self) -> set[str]:
+        """The resources that stand in the Node's status; the others have device plugins."""
+        told = json.loads(self.ctl("status", "-o", "json"))["resources"]
+        return {each["name"] for each in told if each["way"] == "status"}
 
     def remove(self) -> None:
         self.cluster.kubectl(

@@ -153,6 +153,8 @@ def test_the_api_server_accepts_every_file_of_values(chart: Helm, file: Path) ->
         ("metrics.dgcm=true", "dgcm"),
         ("metrics.dcgm=9400", "dcgm"),
         ("timeFactor=0", "timeFactor"),
+        ("driver.belowNvidiaPlugin=true", "driver/enabled.* must be true"),
+        ("mode=hami,driver.enabled=true,driver.belowNvidiaPlugin=true", "mode.* must be 'plain'"),
     ],
 )
 def test_a_value_that_is_not_there_is_refused(chart: Helm, value: str, message: str) -> None:
@@ -243,6 +245,7 @@ def find(told: list[Document], kind: str) -> Document:
 
 def test_it_installs_changes_and_leaves_nothing(release: Helm, mock: Mock, tmp_path: Path) -> None:
     """HAMi's node side, removed as the notes say."""
+    mock.forget_plugins(is_hami=True)
     fleet = tmp_path / "fleet.yaml"
     settings = [
         *image_and_namespace(mock), "--set=mode=hami,events=true", f"--set-file=fleet={fleet}"

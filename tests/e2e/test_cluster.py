@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from .harness import WORKLOAD, Cluster
+from .harness import WORKLOAD, Cluster, dra_gates
 from .harness.layout import BRIDGE_ADDRESS, KUBELET_ROOT
 
 POD_TIMEOUT_S = 60.0
@@ -93,3 +93,46 @@ def test_a_pods_gateway_has_an_address_that_no_other_pod_changes(
     dial = "nc -w 5 $KUBERNETES_SERVICE_HOST $KUBERNETES_SERVICE_PORT </dev/null"
     neighbours = cluster.kubectl("exec", pod, "--", "sh", "-c", f"{dial}; cat /proc/net/arp")
     assert BRIDGE_ADDRESS in neighbours
+
+
+def is_kept(cluster: Cluster) -> bool:
+    """Whether the API server keeps what only a feature gate lets it know."""
+    card = {"name": "card", "allowMultipleAllocations": True}
+    pool = {"name": "pool", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "gates.example.com", "nodeName": cluster.node_name, "pool": pool}
+    slice_ = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": "gates"},
+        "spec": {**spec, "devices": [card]},
+    }
+    cluster.apply(slice_)
+    (kept,) = cluster.get("resourceslice", "gates")["spec"]["devices"]
+    cluster.kubectl("delete", "resourceslice", "gates")
+    return bool(kept == card)
+
+
+def kubelet_has(cluster: Cluster, gate: str) -> bool:
+    raw = f"/api/v1/nodes/{cluster.node_name}/proxy/metrics"
+    told = cluster.kubectl("get", f"--raw={raw}").splitlines()
+    (line,) = (line for line in told if f'kubernetes_feature_enabled{{name="{gate}"' in line)
+    return line.split()[-1] == "1"
+
+
+@pytest.mark.minors(range(36))
+def test_gates_are_set_for_as_long_as_a_test_asks_for_them(cluster: Cluster, pod: str) -> None:
+    before = container_id(cluster, pod)
+    assert not is_kept(cluster)
+    with cluster.feature_gates(dra_gates(cluster.version)):
+        assert is_kept(cluster)
+        assert kubelet_has(cluster, "ResourceHealthStatus")
+    assert not is_kept(cluster)
+    assert not kubelet_has(cluster, "ResourceHealthStatus")
+    assert container_id(cluster, pod) == before
+
+
+@pytest.mark.minors(range(36, 100))
+def test_what_newer_releases_have_on_needs_no_gate(cluster: Cluster) -> None:
+    assert dra_gates(cluster.version) == {}
+    assert is_kept(cluster)
+    assert kubelet_has(cluster, "ResourceHealthStatus")

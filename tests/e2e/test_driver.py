@@ -44,9 +44,6 @@ from .mock import (
 )
 from .test_observed import DCGM, rows
 
-# The driver is the same on every release.
-pytestmark = pytest.mark.minors(range(35, 36))
-
 GPU = "nvidia.com/gpu"
 NVIDIA = BY_WORD["NVIDIA"]
 MEMORY = 32768
@@ -306,6 +303,27 @@ def test_nvidias_own_plugin_and_discovery_run_on_it(below: Mock, figures: Figure
     assert labels["nvidia.com/gpu.count"] == str(MANY)
     assert labels["nvidia.com/gpu.product"] == "Tesla-V100-SXM2-32GB"
     assert labels["nvidia.com/gpu.memory"] == str(MEMORY)
+
+    # A pod that their plugin gave a card is a holder of it, and as busy as it says.
+    held = pod("working", client("main", below.image, WAITING))
+    held["metadata"]["annotations"] = {"hami-mock.io/load": "40"}
+    cluster.apply(held)
+    below.wait_for_phase("working", "Running")
+
+    def shown() -> list[float]:
+        (uuid,) = held_cards(below, "working")["main"]
+        return [
+            card["busy"] for card in below.page_shows()["cards"].values() if card["uuid"] == uuid
+        ]
+
+    cluster.wait(
+        "who holds which card",
+        lambda: held_cards(below, "working"),
+        bool,
+        timeout=TIMEOUT_S,
+    )
+    cluster.wait("its load", shown, lambda busy: busy == [40], timeout=TIMEOUT_S)
+    below.delete_pods()
 
     began = time.monotonic()
     below.ctl("fail", "nvidia/1", "--xid", "79")

@@ -1,4 +1,4 @@
-"""Very many units: what each release of the kubelet bears, and what happens beyond."""
+"""Very many units of device plugins: what each release bears, and what happens beyond."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_262000_units_work_and_a_pod_takes_81920(mock: Mock, figures: Figures) -
 
 
 def test_too_many_units_are_a_clear_error_and_not_a_silent_0(mock: Mock) -> None:
-    mock.deploy("--nvidia-cards=4", "--nvidia-memory=65600", *ONLY_NVIDIA)
+    mock.deploy("--units=plugin", "--nvidia-cards=4", "--nvidia-memory=65600", *ONLY_NVIDIA)
     expected = (
         "nvidia.com/gpumem: 262400 devices need a list of 4198400 bytes; the kubelet's limit "
         "is 4194304: the smallest memory factor that fits is 2 (--nvidia-memory-factor)"
@@ -64,7 +64,7 @@ def test_too_many_units_are_a_clear_error_and_not_a_silent_0(mock: Mock) -> None
 
 @pytest.mark.minors(range(36, 100))
 def test_auto_makes_units_that_this_kubelet_bears(mock: Mock, figures: Figures) -> None:
-    mock.deploy("--nvidia-memory-factor=auto", config=CONFIG)
+    mock.deploy("--units=plugin", "--nvidia-memory-factor=auto", config=CONFIG)
     factor = 64
     counts = {"nvidia.com/gpu": 40, "nvidia.com/gpumem": 3 * 81_920 // factor + 16_240 // factor}
     mock.wait_for(counts)

@@ -21,9 +21,6 @@ from tests.unit.deploy import kustomizations
 from .hami_placing import ByHand, cards_for
 from .mock import OVERLAYS, TIMEOUT_S, Figures, Mock, container, pod
 
-# What is shown of a pod is the same on every release.
-pytestmark = pytest.mark.minors(range(35, 36))
-
 DCGM, MONITOR, VENDORS = 9400, 9394, 9397
 MIB = 1024 * 1024
 GONE_S = 20.0

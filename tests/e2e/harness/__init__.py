@@ -8,6 +8,7 @@ cluster.py         a cluster of our own, and what a test can do to it
 ├── sandbox.py         namespaces that take everything along when they end (sandbox_init.py,
 │                      cgroups.py, layout.py)
 ├── pki.py, control_plane.py, node.py   certificates and daemons (daemon.py)
+├── feature_gates.py   those of Kubernetes that a test can ask for
 └── small_images.py    the pods' sandbox and a workload
 hami.py            HAMi's own scheduler beside it (hami_config.py)
 helm_program.py    helm, for the chart
@@ -20,6 +21,7 @@ from .cluster import Cluster
 from .container_build import build_image
 from .errors import CommandFailed, HarnessError, NotReachedInTime, RequirementsMissing
 from .existing import ExistingCluster
+from .feature_gates import dra_gates
 from .hami import Hami, running_hami
 from .hami_config import default_device_config, managed_resources
 from .hami_program import hami_scheduler
@@ -28,11 +30,12 @@ from .prepare import prepare
 from .progress import Progress
 from .requirements import missing_requirements
 from .small_images import WORKLOAD
-from .versions import DEFAULT, PINNED, KubernetesVersion, parse_version, parse_versions
+from .versions import DEFAULT, PINNED, WORDS, KubernetesVersion, parse_version, parse_versions
 
 __all__ = [
     "DEFAULT",
     "PINNED",
+    "WORDS",
     "WORKLOAD",
     "Cluster",
     "ClusterApi",
@@ -46,6 +49,7 @@ __all__ = [
     "RequirementsMissing",
     "build_image",
     "default_device_config",
+    "dra_gates",
     "hami_scheduler",
     "helm",
     "managed_resources",

@@ -7,14 +7,16 @@ import os
 import shlex
 import signal
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from .cluster import Cluster
 from .container_build import build_image
 from .errors import HarnessError
+from .feature_gates import dra_gates
 from .prepare import prepare
 from .progress import Progress
-from .versions import DEFAULT, KubernetesVersion, parse_version, parse_versions
+from .versions import DEFAULT, WORDS, KubernetesVersion, parse_version, parse_versions
 
 
 def main() -> int:
@@ -33,7 +35,8 @@ def main() -> int:
                 Progress(),
             )
         else:
-            _up(parse_version(arguments.kubernetes), arguments.image)
+            version = parse_version(arguments.kubernetes)
+            _up(version, arguments.image, dra_gates(version) if arguments.dra_gates else {})
     except HarnessError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -55,13 +58,18 @@ def _parser() -> argparse.ArgumentParser:
         metavar="ARCHIVE",
         help="an image archive to load; may be repeated",
     )
+    up.add_argument(
+        "--dra-gates",
+        action="store_true",
+        help="turn on the feature gates that a DRA driver needs and the release has off",
+    )
     fill = commands.add_parser("prepare", help="fill the cache: programs and base image")
     fill.add_argument(
         "--kubernetes",
         action="append",
         default=[],
         metavar="1.X[.Y]",
-        help="may be repeated, or 'all'",
+        help=f"may be repeated, or {', '.join(WORDS)}",
     )
     build = commands.add_parser("build-image", help="build a Containerfile into an archive")
     build.add_argument("--file", type=Path, default=Path("Containerfile"))
@@ -71,9 +79,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _up(version: KubernetesVersion, images: list[Path]) -> None:
+def _up(version: KubernetesVersion, images: list[Path], gates: Mapping[str, bool]) -> None:
     progress = Progress()
-    with Cluster.start(version, progress) as cluster:
+    with Cluster.start(version, progress, feature_gates=gates) as cluster:
         for archive in images:
             with progress.step(f"load {archive}"):
                 cluster.load_image(archive)

@@ -18,6 +18,7 @@ from .api import ClusterApi
 from .binaries import kubernetes_binaries, version_of
 from .commands import run
 from .daemon import Daemon
+from .feature_gates import gate_flags
 from .layout import CONFIG, CONTAINERD_SOCKET, HOME, KUBELET_ROOT, LOGS, NODE_NAME
 from .progress import Progress
 from .requirements import ensure_requirements
@@ -39,8 +40,7 @@ class Cluster(ClusterApi):
     def __init__(self, version: KubernetesVersion, binaries: Path, sandbox: Sandbox) -> None:
         self.version = version
         self.node_name = NODE_NAME
-        # Merged into the kubelet's settings at its next start, e.g. {"featureGates": {...}}.
-        self.kubelet_extra_config: dict[str, Any] = {}
+        self._gates: dict[str, bool] = {}
         self._binaries = binaries
         self._sandbox = sandbox
         self._kubelet_started = 0.0
@@ -59,7 +59,7 @@ class Cluster(ClusterApi):
         version: KubernetesVersion,
         progress: Progress,
         *,
-        kubelet_extra_config: Mapping[str, Any] | None = None,
+        feature_gates: Mapping[str, bool] | None = None,
     ) -> Iterator[Cluster]:
         """Bring a cluster up; it is gone, with all that it made, when the block ends.
 
@@ -71,7 +71,7 @@ class Cluster(ClusterApi):
             sandbox = Sandbox.start()
         try:
             cluster = cls(version_of(binaries), binaries, sandbox)
-            cluster.kubelet_extra_config.update(kubelet_extra_config or {})
+            cluster._gates.update(feature_gates or {})
             cluster._bring_up(progress)
             yield cluster
         finally:
@@ -82,16 +82,8 @@ class Cluster(ClusterApi):
         with progress.step(f"start the control plane of Kubernetes {self.version}"):
             pki.create(self._sandbox)
             self._etcd.start()
-            self._api_server.start()
             self.containerd.start()
-            self.wait(
-                "the API server",
-                lambda: self.kubectl("get", "--raw=/readyz"),
-                lambda answer: answer == "ok",
-                timeout=START_TIMEOUT_S,
-            )
-            self._controllers.start()
-            self._scheduler.start()
+            self._start_control_plane()
         with progress.step("start the node"):
             self._load_small_images()
             self.start_kubelet()
@@ -103,6 +95,42 @@ class Cluster(ClusterApi):
                 bool,
                 timeout=START_TIMEOUT_S,
             )
+
+    def _start_control_plane(self) -> None:
+        flags = gate_flags(self._gates)
+        self._api_server.start(*flags)
+        self.wait(
+            "the API server",
+            lambda: self.kubectl("get", "--raw=/readyz"),
+            lambda answer: answer == "ok",
+            timeout=START_TIMEOUT_S,
+        )
+        self._controllers.start(*flags)
+        self._scheduler.start(*flags)
+
+    @contextmanager
+    def feature_gates(self, gates: Mapping[str, bool]) -> Iterator[None]:
+        """Set feature gates in all of Kubernetes for the time of the block; pods go on meanwhile.
+
+        Without any gates nothing is restarted.
+        """
+        if not gates:
+            yield
+            return
+        before = self._gates
+        try:
+            self._restart_with({**before, **gates})
+            yield
+        finally:
+            self._restart_with(before)
+
+    def _restart_with(self, gates: dict[str, bool]) -> None:
+        self._gates = gates
+        for daemon in (self.kubelet, self._scheduler, self._controllers, self._api_server):
+            daemon.stop()
+        self._start_control_plane()
+        self.start_kubelet()
+        self.wait_node_ready(timeout=START_TIMEOUT_S)
 
     # --- the API -------------------------------------------------------------------------
 
@@ -163,7 +191,7 @@ class Cluster(ClusterApi):
 
     def start_kubelet(self) -> None:
         """Start it with the settings of now; `wait_node_ready` tells when it is there."""
-        node.write_kubelet_config(self._sandbox, self.kubelet_extra_config)
+        node.write_kubelet_config(self._sandbox, self._gates)
         self._kubelet_started = time.time()
         self.kubelet.start()
 

@@ -49,7 +49,8 @@ class Daemon:
         """Its process number, as seen from outside the sandbox."""
         return self._pid
 
-    def start(self) -> None:
+    def start(self, *flags: str) -> None:
+        """Start it, with these flags for this time."""
         if self.running:
             raise HarnessError(f"{self.name} is already running")
         # The sandbox's environment must not depend on the caller's home or proxy settings.
@@ -59,7 +60,8 @@ class Daemon:
             "TMPDIR": str(TEMPORARY),
             **self._env,
         }
-        self._process, self._pid = self._sandbox.spawn(self._argv, env=env, log=self._log_path())
+        argv = [*self._argv, *flags]
+        self._process, self._pid = self._sandbox.spawn(argv, env=env, log=self._log_path())
 
     def stop(self, sig: signal.Signals = signal.SIGTERM) -> None:
         """Send `sig` and wait for the end; SIGKILL follows when it takes too long."""

@@ -108,8 +108,8 @@ def kubelet(sandbox: Sandbox, binaries: Path) -> Daemon:
     return Daemon(sandbox, "kubelet", argv)
 
 
-def write_kubelet_config(sandbox: Sandbox, extra: Mapping[str, Any]) -> None:
-    """Write the settings that the next start of the kubelet reads; `extra` wins."""
+def write_kubelet_config(sandbox: Sandbox, feature_gates: Mapping[str, bool]) -> None:
+    """Write the settings that the next start of the kubelet reads."""
     settings: dict[str, Any] = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
@@ -130,6 +130,6 @@ def write_kubelet_config(sandbox: Sandbox, extra: Mapping[str, Any]) -> None:
         "clusterDNS": [API_SERVICE_IP],
         "resolvConf": "",
         "volumePluginDir": str(KUBELET_ROOT / "volume-plugins"),
+        "featureGates": dict(feature_gates),
     }
-    settings.update(extra)
     sandbox.outside(KUBELET_CONFIG).write_text(json.dumps(settings, indent=1))

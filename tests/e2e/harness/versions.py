@@ -30,14 +30,16 @@ class KubernetesVersion:
         return f"1.{self.minor}.{self.patch}"
 
 
-PINNED = (KubernetesVersion(35, 8), KubernetesVersion(36, 4))
+PINNED = (KubernetesVersion(35, 8), KubernetesVersion(36, 4), KubernetesVersion(37, 1))
 DEFAULT = PINNED[0]
+WORDS = {"all": PINNED, "oldest": PINNED[:1], "between": PINNED[1:-1], "newest": PINNED[-1:]}
 
 
 def parse_versions(texts: Iterable[str]) -> tuple[KubernetesVersion, ...]:
-    """What --kubernetes was given: releases, or 'all'; nothing means the default."""
+    """What --kubernetes was given: releases or words for them; nothing means the default."""
     asked = list(texts) or [str(DEFAULT)]
-    return PINNED if "all" in asked else tuple(map(parse_version, asked))
+    found = [each for text in asked for each in WORDS.get(text) or [parse_version(text)]]
+    return tuple(dict.fromkeys(found))
 
 
 def parse_version(text: str) -> KubernetesVersion:
