@@ -3,7 +3,8 @@
 import logging
 import signal
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -11,6 +12,7 @@ import anyio
 from anyio.abc import TaskStatus
 
 from hami_mock import __version__
+from hami_mock.errors import StartError
 from hami_mock.faults.stage import Stage
 from hami_mock.kit.signals import received
 from hami_mock.kit.supervision import Supervisor, reason_of
@@ -23,12 +25,14 @@ from hami_mock.settings.settings import Settings
 from hami_mock.sources.configuration import Configuration, Source
 from hami_mock.sources.configured import ConfiguredSource, first_node
 from hami_mock.sources.holders import HolderReader
+from hami_mock.sources.host import access_to
 from hami_mock.sources.inventory import Inventory
 from hami_mock.sources.late_load import LateLoad
 from hami_mock.views.deviceplugin.directory import SocketDirectory
 from hami_mock.views.deviceplugin.plugins import Plugins
 from hami_mock.views.http.metrics import NodeCollector
 from hami_mock.views.http.view import HttpView, agent_routes
+from hami_mock.views.offering import Offering
 from hami_mock.views.page.feed import Feed
 from hami_mock.views.page.routes import page_routes
 from hami_mock.views.page.snapshot import snapshot
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
     from hami_mock.sources.load import LoadSource
     from hami_mock.views.driver.view import DriverView
     from hami_mock.views.hami.allocator import Allocator
+    from hami_mock.views.node_status import NodeStatus
 
 _log = logging.getLogger(__name__)
 
@@ -75,12 +80,16 @@ class Agent:
         self.directory = directory or SocketDirectory(settings.socket_dir)
         self.holders = HolderReader(self.state, PodResources(settings.pod_resources_socket))
         self.inventory = Inventory(settings, self.state, self.holders, self.directory)
-        self.source: Source = ConfiguredSource(self.inventory)
+        self.source: Source = ConfiguredSource(
+            settings, self.state, self.inventory, is_connected=kubernetes is not None
+        )
         if settings.is_companion and kubernetes is not None:
             from hami_mock.sources.annotated.source import AnnotatedSource
 
-            watch = kubernetes.watch_node
-            self.source = AnnotatedSource(settings, self.state, self.inventory, watch)
+            self.source = AnnotatedSource(
+                settings, self.state, self.inventory, kubernetes.watch_node,
+                partial(access_to, kubernetes),
+            )  # fmt: skip
         self.configuration = Configuration(settings, flags or {}, self.state, self.source)
         self.reload = self.configuration.reload
         self._late_load = LateLoad(
@@ -105,7 +114,15 @@ class Agent:
             self._driver = view.DriverView(self.state, root, version, compiled.read)
         given_with = self._driver.given_with if self._driver else None
         self._plugins = Plugins(self.state, self.directory, self._allocator, given_with)
-        self.plugins = self._plugins.all if settings.device_plugins else []
+        self.plugins = self._plugins.all
+        self._node_status: NodeStatus | None = None
+        if kubernetes is not None:
+            from hami_mock.views import node_status
+
+            plugins = self._plugins
+            self._node_status = node_status.NodeStatus(
+                self.state, kubernetes, plugins.registrations, plugins.has
+            )
 
     def _parts(self) -> Iterator[tuple[str, Part]]:
         """Yield sources and views with their names in the order of their start.
@@ -120,8 +137,7 @@ class Agent:
         if self._driver is not None:
             # Before the kubelet asks for what it gives containers.
             yield "driver", self._driver
-        if settings.device_plugins:
-            yield "device plugins", self._plugins
+        yield "device plugins", self._plugins
         yield "socket folder", self.directory
         yield "configuration", self.configuration
         yield "scenario", self.stage
@@ -130,10 +146,10 @@ class Agent:
 
             yield "control", ControlServer(settings.control_socket, self)
         yield "holders", self.holders
-        if kubernetes is not None and settings.reads_pods:
+        if kubernetes is not None and (settings.reads_pods or self._node_status):
             from hami_mock.sources.pods import PodReader
 
-            yield "pods", PodReader(self.state, kubernetes.watch_pods)
+            yield "pods", PodReader(self.state, kubernetes.watch_pods, self._reads_pods)
         yield "load", self._late_load
         yield "source", self.source
         if settings.has_exporters:
@@ -146,6 +162,8 @@ class Agent:
     def _cluster_views(self, kubernetes: "Kubernetes") -> Iterator[tuple[str, Part]]:
         """Yield what shows the state to the API server."""
         settings = self.settings
+        if self._node_status is not None:
+            yield "node status", self._node_status
         if settings.kubernetes_events:
             from hami_mock.views.node_events import NodeEvents
 
@@ -158,17 +176,27 @@ class Agent:
                 Wanted(settings.labels, settings.driver_version, settings.labels_remove),
                 Registrations(self._are_registered, self._plugins.registrations),
             )  # fmt: skip
+        if settings.dra:
+            from hami_mock.views.dra.view import DraView, Places
+
+            gives = self._driver.given_with if self._driver else None
+            folders = settings.dra_plugins_dir, settings.dra_registry_dir, settings.cdi_dir
+            yield "dra", DraView(
+                self.state, kubernetes, settings.dra, settings.driver_version,
+                Places(*folders, gives),
+            )  # fmt: skip
         if self._allocator is not None:
+            from hami_mock.views.hami.left_behind import LeftBehind
             from hami_mock.views.hami.registrar import Registrar
 
-            yield "hami allocator", self._allocator
+            yield "hami locks", LeftBehind(self.state, kubernetes, self._allocator.troubles)
             yield "hami", Registrar(self.state, kubernetes, keep=settings.hami_keep_annotations)
 
     def _pages(self, address: str) -> Iterator[tuple[str, Part]]:
         kubernetes = self._kubernetes
         writes = (lambda: kubernetes.writes) if kubernetes else None
         shown = NodeCollector(
-            self.state, self.plugins, self.configuration, writes,
+            self.state, self.offerings, self.configuration, writes,
             self.failures, self.supervisor.counts,
         )  # fmt: skip
         feed = Feed(self, self.holders.refresh_if_old)
@@ -179,7 +207,24 @@ class Agent:
     def _are_registered(self) -> bool:
         """Tell whether the kubelet has all that there is; a companion must know its cards first."""
         is_known = bool(self.state.node.cards) or not self.configuration.missing
-        return is_known and (not self.settings.device_plugins or self._plugins.are_registered())
+        in_status = [each for each in self.offerings() if each.resource.in_status]
+        are_shown = all(each.is_offered for each in in_status)
+        return is_known and self._plugins.are_registered() and are_shown
+
+    def _reads_pods(self) -> bool:
+        # Units in the Node's status are whose pods ask for them: the kubelet knows no holder.
+        return self.settings.reads_pods or any(r.in_status for r in self.state.node.resources)
+
+    def offerings(self) -> list[Offering]:
+        """Return the resources that the node offers, in their order, and how far each has come."""
+        plugins = {plugin.resource.name: plugin for plugin in self.plugins}
+        found: list[Offering] = []
+        for resource in self.state.node.resources:
+            if resource.in_status and self._node_status:
+                found.append(self._node_status.offering(resource))
+            elif resource.name in plugins:
+                found.append(plugins[resource.name])
+        return found
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Run until cancelled.
@@ -228,7 +273,7 @@ class Agent:
 
         await self.holders.refresh_if_old()
         return {
-            **status(self.state, self.plugins, self.failures(), self.notices()),
+            **status(self.state, self.offerings(), self.failures(), self.notices()),
             "driver_version": self.configuration.settings.driver_version,
             "configuration": self.configuration.as_data(),
             "scenario": self.stage.status,
@@ -278,12 +323,8 @@ async def run(settings: Settings, flags: Mapping[str, str]) -> None:
     if not settings.is_companion:
         node, version = await first_node(settings)
     _announce(settings, node, version)
-    kubernetes = None
-    if settings.needs_cluster:
-        from hami_mock.cluster.kubernetes import Kubernetes
-
-        kubernetes = Kubernetes()
-    async with kubernetes or nullcontext():
+    async with AsyncExitStack() as connections:
+        kubernetes = await _connect(settings, connections)
         agent = Agent(settings, node, flags, kubernetes, directory)
         with received(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             async with anyio.create_task_group() as tasks:
@@ -303,15 +344,43 @@ async def run(settings: Settings, flags: Mapping[str, str]) -> None:
                 tasks.cancel_scope.cancel()
 
 
+async def _connect(settings: Settings, connections: AsyncExitStack) -> "Kubernetes | None":
+    """Connect to the API server, if anything may have to be said to it.
+
+    Raises StartError if it can't be used, and something must be.
+    """
+    if not (settings.needs_cluster or settings.may_use_status):
+        return None
+    from hami_mock.cluster.kubernetes import Kubernetes, is_configured
+
+    if settings.needs_cluster:
+        return await connections.enter_async_context(Kubernetes())
+    if not is_configured():
+        return None
+    try:
+        return await connections.enter_async_context(Kubernetes())
+    except StartError as error:
+        _log.info("units stay with device plugins: %s", error)
+        return None
+
+
 def _announce(settings: Settings, node: Node, version: Version | None) -> None:
     carries = f"{len(node.cards)} cards, {len(node.resources)} resources"
     where = f"sockets in {settings.socket_dir}"
     _log.info("hami-mock %s on node %s: %s, %s", __version__, node.name, carries, where)
     if settings.is_companion:
         _log.info("companion of a real plugin: the cards are read from the node")
+    elif not settings.device_plugins:
+        _log.info("device plugins are off: a real one is to register the cards")
     elif not node.resources:
         _log.warning("no cards are configured for this node: nothing will be registered")
+    if settings.dra and settings.device_plugins:
+        _log.warning(
+            "device plugins and DRA offer the same cards, each as if the other didn't: "
+            "turn device plugins off with --device-plugins off"
+        )
     for resource in node.resources:
-        _log.info("%s: %d x %s", resource.name, resource.count, resource.unit)
+        way = ", in the Node's status" if resource.in_status else ""
+        _log.info("%s: %d x %s%s", resource.name, resource.count, resource.unit, way)
         for warning in warnings(resource, node, version):
             _log.warning("%s: %s", resource.name, warning)

@@ -59,8 +59,16 @@ class Away(ClusterError):
     """The API server can't be reached, is overloaded, or has an error of its own."""
 
 
+class Invalid(Away):
+    """It doesn't take what was sent: a patch doesn't apply any more, or a field isn't valid."""
+
+
 class NotAllowed(ClusterError):
     """The operator must act: the token is not accepted, or the role lacks a rule (see the text)."""
+
+
+class Unauthenticated(NotAllowed):
+    """The token or the certificate is not accepted: it has expired, or is for another cluster."""
 
 
 class DeviceError(HamiMockError):
@@ -79,6 +87,13 @@ class UnhealthyDevice(DeviceError):
 
     def __init__(self, resource: str, device_id: str, card: str) -> None:
         super().__init__(f"{resource}: device {device_id!r} is on card {card}, which is unhealthy")
+
+
+class UnhealthyCard(DeviceError):
+    """The card that HAMi's scheduler assigned is unhealthy, whatever device the kubelet chose."""
+
+    def __init__(self, resource: str, card: str) -> None:
+        super().__init__(f"{resource}: the assigned card {card} is unhealthy")
 
 
 class NotAssigned(DeviceError):

@@ -87,6 +87,8 @@ async def play(flags: Mapping[str, str], keep: bool) -> None:
         logging.getLogger("grpclib").setLevel(logging.CRITICAL)
         if settings.is_companion:
             raise UsageError("--source hami: the demo has no node with a real plugin")
+        if not settings.device_plugins:
+            raise UsageError("--device-plugins: the demo shows what ours register: leave it on")
         scenario = scenario_reader.read(settings.scenario) if settings.scenario else None
         node, _ = await configured.plan(settings)
         if not node.resources:

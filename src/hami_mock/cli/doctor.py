@@ -87,7 +87,7 @@ def _config(path: str | None) -> DeviceConfig | None:
 def _examine(found: Gathered, scheduler: str, config: DeviceConfig | None) -> Iterator[Examined]:
     now = datetime.now(UTC)
     for node in found.nodes:
-        case = NodeCase(node, now, config, found.node_pods)
+        case = NodeCase(node, now, config, found.node_pods, found.refusal)
         yield Examined(cut(f"Node {case.node.name}"), examine_node(case))
     nodes = [NodeCase(node, now, config, found.around) for node in found.candidates or found.nodes]
     for pod in found.pods:

@@ -6,16 +6,16 @@ from typing import Any
 
 import anyio
 
-from hami_mock.cli.flags import flag_values, options_parser
+from hami_mock.cli.flags import OF_AGENTS, flag_values, options_parser
 from hami_mock.cli.output import show
 from hami_mock.cli.parser import Parsed, Parser
-from hami_mock.errors import StartError
 from hami_mock.kit import logs
 from hami_mock.kit.terminal import Style, paint, table
 from hami_mock.node.sizing import Node
 from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import Settings, load
 from hami_mock.sources import planning
+from hami_mock.views.driver import compiled
 from hami_mock.views.driver.cards import DriverCards
 from hami_mock.views.driver.making import Done, Root, What, as_data, make_steps, summary
 from hami_mock.views.driver.root import STATE_FOLDER, Step, driven
@@ -42,6 +42,7 @@ def parser() -> Parser:
             "driver remove --driver-root /tmp/driver",
         ),
     )
+    parser.long_only |= OF_AGENTS
     text = "fs: files, device nodes and the state file; driver: libraries and programs; all: both, "
     text += "and a CDI specification; remove: remove what was made"
     parser.add("action", text, choices=[*_STEPS, _REMOVE], metavar="fs|driver|all|remove")
@@ -72,25 +73,17 @@ def _make(settings: Settings, folder: Path, steps: frozenset[Step], *, dry: bool
     driver, cards = driven(every)
     shown = DriverCards(driver, cards, settings.driver_version, state)
     file = StateFile(folder / STATE_FOLDER)
-    root = Root(folder, lambda: file.show(shown.shown()), dry=dry)
+    make_state = file.is_other if dry else file.show
+    root = Root(folder, lambda: make_state(shown.shown()), dry=dry)
     try:
-        return make_steps(root, steps, driver, shown.machine, _compiled)[0]
+        return make_steps(root, steps, driver, shown.machine, compiled.read)[0]
     finally:
         file.close()
         root.release()
 
 
-def _compiled() -> Any:
-    from hami_mock.views.driver import compiled
-
-    return compiled.read()
-
-
 def _remove(folder: Path, *, dry: bool) -> Sequence[Done]:
-    def never() -> bool:
-        raise StartError("a state file isn't made while a root is removed")
-
-    root = Root(folder, never, dry=dry)
+    root = Root(folder, dry=dry)
     try:
         return root.remove()
     finally:
@@ -99,8 +92,9 @@ def _remove(folder: Path, *, dry: bool) -> Sequence[Done]:
 
 def _lines(data: Mapping[str, Any], done: Sequence[Done]) -> Iterator[str]:
     counts = ", ".join(f"{count} {what}" for what, count in data["summary"].items())
-    would = "would be " if data["dry_run"] else ""
-    yield f"{paint(data['root'], Style.BOLD)}: {would}{counts or 'nothing to do'}"
+    if data["dry_run"]:
+        counts = counts.replace(" ", " would be ", 1)
+    yield f"{paint(data['root'], Style.BOLD)}: {counts or 'nothing to do'}"
     news = [each for each in done if each.what not in (What.KEPT, What.LEFT)]
     if news:
         yield ""

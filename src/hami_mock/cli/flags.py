@@ -26,7 +26,9 @@ of the file given with --config. Flags override variables, and variables overrid
 file can say more: groups of different cards, NUMA nodes, NVLink, and sections for nodes by name.
 
 Write a flag with one dash or two, with = or a space, with _ or -. `--help` lists all flags; `-h` \
-leaves out those of the rarer vendors."""
+leaves out those that few need."""
+OF_AGENTS = frozenset({"HAMi", "Faults", "Load", "Metrics"})
+"""Sections of flags that say nothing of cards."""
 
 
 def options_parser(

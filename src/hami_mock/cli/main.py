@@ -15,7 +15,7 @@ _LONGEST = 2000
 _SUMMARY = "make a Kubernetes node look as if it carried accelerators it doesn't have"
 _EXAMPLES = (
     "demo",
-    "plan --nvidia-cards 8 --nvidia-model A100-SXM4-80GB --nvidia-memory-factor auto",
+    "plan --nvidia-cards 8 --nvidia-model A100-SXM4-80GB",
     "run --config /etc/hami-mock/config.yaml --node-name $NODE_NAME",
     "ctl fail nvidia/0 --xid 79 --for 2m",
 )

@@ -28,7 +28,7 @@ def parser() -> Parser:
         "plan",
         examples=(
             "plan",
-            "plan --nvidia-cards 8 --nvidia-model A100-SXM4-80GB --nvidia-memory-factor auto",
+            "plan --nvidia-cards 8 --nvidia-model A100-SXM4-80GB",
             "plan --config fleet.yaml --node-name gpu-1 -o yaml",
             "plan --config fleet.yaml --all-nodes",
             "plan --source hami -f node.json",
@@ -119,6 +119,8 @@ def plan_data(settings: Settings, plan: planning.Plan, *, is_one: bool = True) -
                 "count": resource.count,
                 "unit": resource.unit,
                 "cards": len(resource.cards),
+                "way": "status" if resource.in_status else "plugin",
+                "why": resource.why,
                 "bytes": resource.list_size(),
                 "limit": MESSAGE_LIMIT,
                 "warnings": warnings(resource, node, version),
@@ -146,7 +148,7 @@ def node_lines(plan: Data) -> Iterator[str]:
         )  # fmt: skip
         header = ("CARD", "UUID", "MODEL", "MEMORY MiB", "NUMA", "LINKED TO")
         yield from table(header, rows, "   rRL")
-        yield from ("", "and register:", "")
+        yield from ("", "and offer:", "")
         yield from _resources(plan["resources"])
         yield from _labels(plan["labels"])
     else:
@@ -190,14 +192,29 @@ def _groups(cards: Sequence[Data]) -> Iterator[Sequence[object]]:
 
 
 def _resources(rows: Sequence[Data]) -> Iterator[str]:
-    header = ("RESOURCE", "COUNT", "UNIT", "CARDS", "LIST BYTES", "OF 4 MiB")
-    keys = ("resource", "count", "unit", "cards", "bytes")
-    shares = (f"{row['bytes'] / row['limit']:.1%}" for row in rows)
-    cells = [(*(row[key] for key in keys), share) for row, share in zip(rows, shares, strict=True)]
-    yield from table(header, cells, " r rrr")
+    if not rows:
+        yield "no resources"
+        return
+    header = ("RESOURCE", "COUNT", "UNIT", "CARDS", "WAY", "OF 4 MiB")
+    keys = ("resource", "count", "unit", "cards", "way")
+    cells = [(*(row[key] for key in keys), _share(row)) for row in rows]
+    yield from table(header, cells, " r r r")
+    for why, alike in groupby((row for row in rows if row["way"] == "status"), _why):
+        names = ", ".join(row["resource"] for row in alike)
+        yield from _notice("status", f"{names}: in the Node's status, not a plugin's list: {why}")
     for row in rows:
         for warning in row["warnings"]:
             yield from _notice("warning", f"{row['resource']}: {warning}")
+
+
+def _share(row: Data) -> str:
+    """Return how much of the kubelet's longest message a list takes; a number needs no list."""
+    return "-" if row["way"] == "status" else f"{row['bytes'] / row['limit']:.1%}"
+
+
+def _why(row: Data) -> str:
+    why: str = row["why"]
+    return why
 
 
 def _labels(labels: Data) -> Iterator[str]:
@@ -210,7 +227,8 @@ def _notice(kind: str, text: str) -> Iterator[str]:
     line = f"{kind}: {text}"
     first, *others = wrap(line, width() or len(line))
     yield ""
-    yield first.replace(kind, paint(kind, Style.YELLOW, Style.BOLD), 1)
+    style = (Style.YELLOW, Style.BOLD) if kind != "status" else (Style.BOLD,)
+    yield first.replace(kind, paint(kind, *style), 1)
     yield from others
 
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from hami_mock.cli.flags import flag_values, options_parser
+from hami_mock.cli.flags import OF_AGENTS, flag_values, options_parser
 from hami_mock.cli.output import FORMATS, say, show
 from hami_mock.cli.parser import Parsed, Parser, reads
 from hami_mock.cli.smi_cards import NoAgent, ShownCard, ShownNode, of_agent, of_settings
@@ -63,6 +63,7 @@ def parser() -> Parser:
         notes=_NOTES,
         kind=_Parser,
     )
+    parser.long_only |= OF_AGENTS | {"Driver"}
     parser.add("which", "show only cards of these vendors, or these cards [all]",
                nargs="*", metavar="VENDOR")  # fmt: skip
     parser.add("-L --list", "list the cards with their UUIDs, a line each", action="store_true")

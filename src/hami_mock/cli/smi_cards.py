@@ -11,12 +11,14 @@ from hami_mock.cli.ctl.client import ask
 from hami_mock.control.protocol import FLAG, Request
 from hami_mock.control.status import status
 from hami_mock.errors import StartError
+from hami_mock.node.physics import idle_reading
 from hami_mock.node.sizing import Node
 from hami_mock.node.state import NodeState
+from hami_mock.node.xid import loses_card
 from hami_mock.settings.settings import Settings
 from hami_mock.sources import planning
 from hami_mock.vendors import VENDORS, Vendor, catalog
-from hami_mock.views.driver.records import idle_reading, pid_of
+from hami_mock.views.driver.card_records import pid_of
 
 _BY_PREFIX = {vendor.prefix: vendor for vendor in VENDORS}
 _READ = (
@@ -86,7 +88,8 @@ def _card(card: Mapping[str, Any], node: Mapping[str, Any]) -> ShownCard:
     prefix, _, index = card["name"].rpartition("/")
     vendor = _BY_PREFIX[prefix]
     model = catalog.find(vendor.maker, card["model"])
-    reading = card["reading"] or {}
+    health = _health(card)
+    reading = {} if health == "lost" else card["reading"] or {}
     read = {name: reading.get(name) for name in _READ}
     used, cut = read["memory_used"], card["cut"]
     processes = _processes(card["holders"])
@@ -105,7 +108,7 @@ def _card(card: Mapping[str, Any], node: Mapping[str, Any]) -> ShownCard:
         "serial": card["serial"],
         "minor": card["minor"],
         "numa": card["numa"],
-        "health": _health(card),
+        "health": health,
         "reasons": card["reasons"],
         "memory_total": card["memory"],
         "memory_percent": None if used is None else 100 * used / card["memory"],
@@ -120,6 +123,9 @@ def _card(card: Mapping[str, Any], node: Mapping[str, Any]) -> ShownCard:
 
 
 def _health(card: Mapping[str, Any]) -> str:
+    """Return how the maker's tool finds a card: it asks the driver, which may not reach it."""
+    if card["health"] == "unhealthy" and any(map(loses_card, card["reasons"])):
+        return "lost"
     return "degraded" if card["degraded"] and card["health"] == "healthy" else str(card["health"])
 
 

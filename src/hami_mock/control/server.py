@@ -21,10 +21,9 @@ from hami_mock.control.protocol import FLAG, STREAMS, error_line, read_request, 
 from hami_mock.errors import HamiMockError, StartError
 from hami_mock.kit.concurrency import Backoff, first_of
 from hami_mock.kit.folder_watch import FolderWatch, Identity, identity
-from hami_mock.kit.own_socket import listen_at
+from hami_mock.kit.own_socket import accept_all, listen_at
 
 _MOST_CONNECTIONS = 32
-_REST_SECONDS = 1.0
 """What passes before the next try when this process has no file left to accept with."""
 _FIRST_RETRY_SECONDS = 1.0
 
@@ -99,19 +98,10 @@ class ControlServer:
     async def _serve(self, listener: socket.socket, commands: Commands, tasks: TaskGroup) -> None:
         """Let clients in until the socket's file isn't ours any more."""
 
-        async def accept() -> None:
-            while True:
-                await anyio.wait_readable(listener)
-                try:
-                    connection, _ = listener.accept()
-                except BlockingIOError:
-                    continue  # It has gone away again.
-                except OSError as error:
-                    _log.warning("control: can't accept a connection: %s", error.strerror)
-                    await anyio.sleep(_REST_SECONDS)
-                    continue
-                tasks.start_soon(self._connected, connection, commands)
+        def take(connection: socket.socket) -> None:
+            tasks.start_soon(self._connected, connection, commands)
 
+        accept = partial(accept_all, listener, take, "control")
         with listener:
             own = self._identity()
             if own is None:

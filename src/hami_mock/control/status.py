@@ -10,14 +10,14 @@ from hami_mock.node.cards import Card
 from hami_mock.node.holders import Holding, Load
 from hami_mock.node.readings import Reading
 from hami_mock.node.state import NodeState
-from hami_mock.views.deviceplugin.lifecycle import Phase, PluginLifecycle
+from hami_mock.views.offering import Offering
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def status(
     state: NodeState,
-    plugins: Sequence[PluginLifecycle],
+    offerings: Sequence[Offering],
     failures: Mapping[str, str] = _NOTHING,
     notices: Mapping[str, str] = _NOTHING,
 ) -> dict[str, Any]:
@@ -26,11 +26,11 @@ def status(
     return {
         "node": state.node.name,
         "version": __version__,
-        "ready": not failures and all(plugin.phase is Phase.WATCHED for plugin in plugins),
+        "ready": not failures and all(each.is_offered for each in offerings),
         "failures": dict(failures),
         "notices": dict(notices),
         "holders_known": state.holders.all is not None,
-        "resources": [_resource(plugin, state) for plugin in plugins],
+        "resources": [_resource(each, state) for each in offerings],
         "cards": [
             {
                 **_card(card, state),
@@ -42,19 +42,18 @@ def status(
     }
 
 
-def _resource(plugin: PluginLifecycle, state: NodeState) -> dict[str, Any]:
-    resource, holders = plugin.resource, state.holders.all
-    held = None
-    if holders is not None:
-        held = sum(len(holder.devices.get(resource.name, ())) for holder in holders)
+def _resource(offering: Offering, state: NodeState) -> dict[str, Any]:
+    resource = offering.resource
     return {
         "name": resource.name,
         "unit": resource.unit,
-        "phase": plugin.phase,
-        "reason": plugin.reason,
+        "way": "status" if resource.in_status else "plugin",
+        "why": resource.why,
+        "phase": offering.phase,
+        "reason": offering.reason,
         "count": resource.count,
         **state.device_health(resource),
-        "held": held,
+        "held": state.count_held(resource),
         "faults": [fault.text for fault in state.faults if resource.name in fault.targets],
     }
 

@@ -14,6 +14,7 @@ from hami_mock.settings.hami_config.device_config import DeviceConfig
 from hami_mock.sources.annotated.node_object import NodeObject, part, text
 from hami_mock.vendors import VENDORS
 from hami_mock.vendors.hami_vendor import HamiVendor
+from hami_mock.views import status_note
 
 SCHEDULER = "hami-scheduler"
 """What HAMi's chart calls its scheduler."""
@@ -49,17 +50,24 @@ class VendorCase:
 class NodeCase:
     """A node and all around it.
 
-    `pods` are the node's, and the one that its lock names; None if nobody knows them.
+    `pods` are the node's, and the one that its lock names; None if nobody knows them. `refusal` is
+    why the pod that asks may not write the node's status; "" if it may, or nobody has tried.
     """
 
     document: Mapping[str, Any]
     now: datetime
     config: DeviceConfig | None = None
     pods: Sequence[PodObject] | None = None
+    refusal: str = ""
 
     @cached_property
     def node(self) -> NodeObject:
         return NodeObject.read(self.document)
+
+    @cached_property
+    def in_status(self) -> Mapping[str, int | None]:
+        """The resources that an agent of hami-mock keeps in the node's status, as it noted."""
+        return status_note.read(self.node.annotations)
 
     @cached_property
     def version(self) -> Version | None:

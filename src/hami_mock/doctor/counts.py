@@ -16,6 +16,12 @@ _SHOWN = 6
 """How many names a note lists."""
 
 
+_FORGET = (
+    "if no plugin should register it, delete node {node} and let its kubelet register again: until "
+    "then the kubelet keeps the name, and refuses pods that ask for it"
+)
+
+
 def is_left_behind(case: NodeCase, seen: VendorCase) -> bool:
     """Tell whether all that is left of a vendor is that the node once had its resources.
 
@@ -64,14 +70,19 @@ def count_is_there(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
 def not_zero(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
     for name in names_of(seen.vendor):
         capacity = case.node.capacity.get(name)
+        if name in case.in_status:
+            continue  # `in_status` knows more
         if name == seen.vendor.resources.memory and _sum(seen) and capacity == 0:
             continue  # `memory_number` knows more
         if capacity == 0:
+            is_needed = name == seen.vendor.resources.count
+            forget = "" if is_needed else f"; {_FORGET.format(node=case.node.name)}"
             yield error(
                 name,
                 "capacity is 0: its plugin has been gone for five minutes or more, or the kubelet "
                 "refused its list",
-                "check that the plugin is running; if it is, restart it to make it register again",
+                "check that the plugin is running; if it is, restart it to make it register again"
+                + forget,
             )
         elif capacity and not case.allocatable(name):
             yield error(
@@ -88,11 +99,17 @@ def memory_number(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
     found = case.node.capacity.get(names.memory)
     if not names.memory or not total or found is None:
         return
+    in_status = names.memory in case.in_status
+    if in_status and not found:
+        return  # `in_status` knows more
+    # In the status a card that has failed offers nothing, beyond what pods have of it.
+    cards = [card for card in seen.cards if card.healthy or not in_status]
     # Rounded down card by card, or as a whole: HAMi's mock does one, we do the other.
-    least = sum(max(card.memory, 0) // names.memory_unit for card in seen.cards)
+    least = sum(max(card.memory, 0) // names.memory_unit for card in cards)
     expected = total // names.memory_unit
     if found == 0:
-        yield error(names.memory, *_nothing(expected, names.memory_unit))
+        told, advice = _nothing(expected, names.memory_unit)
+        yield error(names.memory, told, f"{advice}; {_FORGET.format(node=case.node.name)}")
     elif not least <= found <= expected:
         factor = total // found
         is_factor = total // factor == found and factor != names.memory_unit if factor else False
@@ -111,7 +128,11 @@ def _nothing(expected: int, unit: int) -> tuple[str, str]:
     told = f"capacity is 0, but the cards have {expected} units"
     if expected > MOST_UNITS:
         told += f": a list of them is larger than the kubelet's limit of {MESSAGE_LIMIT} bytes"
-        return told, f"the smallest memoryFactor that fits is {_factor(expected, unit, MOST_UNITS)}"
+        factor = _factor(expected, unit, MOST_UNITS)
+        return told, (
+            f"the smallest memoryFactor that fits is {factor}; in the node's status (hami-mock "
+            "--units status) there is no limit"
+        )
     if expected > MOST_UNITS_OF_HAMIS_MOCK:
         told += f": HAMi's mock can't register more than {MOST_UNITS_OF_HAMIS_MOCK}"
         factor = _factor(expected, unit, MOST_UNITS_OF_HAMIS_MOCK)
@@ -126,16 +147,22 @@ def _factor(expected: int, unit: int, most: int) -> int:
 
 def too_many(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
     """From 1.36 on the kubelet bears only so many devices."""
-    sizes = {name: case.node.capacity.get(name, 0) for name in names_of(seen.vendor)}
+    sizes = {
+        name: case.node.capacity.get(name, 0)
+        for name in names_of(seen.vendor)
+        if name not in case.in_status
+    }
     total = sum(sizes.values())
-    if limits.too_many(total, case.version):
+    if limits.too_many(sizes.values(), case.version):
         name = max(sizes, key=lambda each: sizes[each])
         yield warning(
             name,
             f"{total} devices are a lot for kubelet 1.36 or newer: a pod can hold at most "
             f"{limits.LARGEST_POD}, and a kubelet that restarts while all are allocated needs "
-            f"about {limits.restart_seconds(total):.0f} s",
-            f"use coarser units (memoryFactor; --{seen.vendor.vendor.prefix}-memory-factor auto)",
+            f"about {limits.restart_seconds(sizes.values(), case.version):.0f} s",
+            "let hami-mock keep them in the node's status (--units auto; its role needs the verb "
+            "patch of nodes/status), or use coarser units (memoryFactor; "
+            f"--{seen.vendor.vendor.prefix}-memory-factor auto)",
         )
 
 

@@ -6,6 +6,7 @@ from itertools import islice
 
 from hami_mock.doctor import (
     counts,
+    in_status,
     liveness,
     naming,
     pod_assignment,
@@ -25,6 +26,7 @@ _VENDOR_CHECKS: tuple[Callable[[NodeCase, VendorCase], Iterator[Finding]], ...] 
     registration.types,
     registration.health,
     registration.mig,
+    registration.mig_rules,
     registration.cordon,
     registration.topology,
     liveness.handshake,
@@ -62,6 +64,8 @@ def examine_node(case: NodeCase) -> list[Finding]:
         findings += own
         if all(finding.severity is Severity.NOTE for finding in own):
             findings.append(_well(case, seen))
+    for check in (in_status.as_noted, in_status.kept, in_status.may_write):
+        findings += _first(check(case))
     findings += registration.unknown_to_config(case)
     findings += _first(naming.node_names(case))
     findings += counts.left_behind(case)

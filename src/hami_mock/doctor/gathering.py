@@ -5,16 +5,19 @@ import socket
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hami_mock.doctor.case import LOCKS
 from hami_mock.doctor.pod_object import PodObject
-from hami_mock.errors import NotThere, UsageError
+from hami_mock.errors import ClusterError, NotAllowed, NotThere, UsageError
 from hami_mock.hami.errors import Malformed
 from hami_mock.hami.lock import NodeLock
 from hami_mock.kit import strict_yaml
 from hami_mock.kit.files import read_bytes
 from hami_mock.sources.annotated.node_object import NodeObject, part, text
+
+if TYPE_CHECKING:
+    from hami_mock.cluster.kubernetes import Kubernetes
 
 Document = Mapping[str, Any]
 
@@ -95,6 +98,7 @@ class Gathered:
     - around: the pods that we know of
     - node_pods: the same if these are all of the node, else None
     - candidates: nodes that a pod may be for, not examined themselves
+    - refusal: why this pod may not write the node's status, if it tried
     """
 
     nodes: Sequence[Document] = ()
@@ -102,6 +106,7 @@ class Gathered:
     around: Sequence[PodObject] = ()
     node_pods: Sequence[PodObject] | None = None
     candidates: Sequence[Document] = ()
+    refusal: str = ""
 
 
 def from_files(paths: Sequence[str], node_name: str | None, pod_name: str | None) -> Gathered:
@@ -148,7 +153,24 @@ async def from_cluster(node_name: str | None, pod_name: str | None) -> Gathered:
                     on_node.append(PodObject.read(await cluster.pod(*_split(holder))))
                 except NotThere:
                     continue  # that is a finding
-    return Gathered([node], pods, on_node, on_node)
+        refusal = await _refusal(cluster, name) if _is_agents_pod() else ""
+    return Gathered([node], pods, on_node, on_node, refusal=refusal)
+
+
+def _is_agents_pod() -> bool:
+    """Tell whether what we may do is what the agent may do, and it may want to."""
+    units, plugins = (os.environ.get(f"HAMI_MOCK_{name}") for name in ("UNITS", "DEVICE_PLUGINS"))
+    return "KUBERNETES_SERVICE_HOST" in os.environ and units != "plugin" and plugins != "off"
+
+
+async def _refusal(cluster: "Kubernetes", node_name: str) -> str:
+    try:
+        await cluster.check_node_status(node_name)
+    except NotAllowed as error:
+        return str(error)
+    except ClusterError:
+        return ""  # nobody knows; what there is to see was read
+    return ""
 
 
 def _split(pod_name: str) -> tuple[str, str]:

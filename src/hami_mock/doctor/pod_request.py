@@ -111,7 +111,10 @@ def node_suffices(case: PodCase) -> Iterator[Finding]:
         told = f"the pod asks for {asked}; node {case.node.node.name} has "
         told += "no such resource" if allocatable is None else f"{allocatable} allocatable"
         told += f", and other pods hold {taken}" if taken else ""
-        yield error(name, told, "ask for less, let other pods end, or make the node offer more")
+        advice = "ask for less, let other pods end, or make the node offer more"
+        if case.node.in_status.get(name, 0) is None:
+            advice = "wait until the kubelet lets go of it (see the node), or use another node"
+        yield error(name, told, advice)
 
 
 def _may_be_absent(case: PodCase, name: str) -> bool:
@@ -123,11 +126,14 @@ def _may_be_absent(case: PodCase, name: str) -> bool:
 def units(case: PodCase) -> Iterator[Finding]:
     """From 1.36 on a pod's status must hold all of its devices."""
     version = case.node.version if case.node else None
-    total = sum(amount for name, amount in case.pod.asks.items() if "/" in name)
-    if total > LARGEST_POD and too_many(total, version):
+    counted = case.node.in_status if case.node else {}
+    devices = {name: n for name, n in case.pod.asks.items() if "/" in name and name not in counted}
+    total = sum(devices.values())
+    if total > LARGEST_POD and too_many([total], version):
         yield error(
             f"pod {case.pod.full_name}",
             f"it asks for {total} devices, and from Kubernetes 1.36 on a pod with more than "
             f"{LARGEST_POD} stays Pending: its status is larger than the API server takes",
-            "use coarser units (memoryFactor in HAMi's configuration; --VENDOR-memory-factor auto)",
+            "let hami-mock keep units in the node's status (--units auto), or use coarser ones "
+            "(memoryFactor in HAMi's configuration; --VENDOR-memory-factor auto)",
         )

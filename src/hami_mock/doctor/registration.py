@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from hami_mock.doctor.case import NodeCase, VendorCase, vendors_of
-from hami_mock.doctor.finding import Finding, error, warning
+from hami_mock.doctor.finding import Finding, error, note, warning
 from hami_mock.hami import scores
 from hami_mock.hami.errors import Malformed
 from hami_mock.hami.kinds import MIG
@@ -101,6 +101,25 @@ def mig(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
             )
 
 
+def mig_rules(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
+    """HAMi's own plugin registers a card in MIG mode only if a rule names its model."""
+    vendor = seen.vendor
+    allowed = case.config.plugin(vendor.vendor, case.node.name).allowed if case.config else None
+    if case.config and allowed is None:
+        allowed = ()
+    cut = (card.type for card in seen.cards if card.mode == MIG and card.mig_profiles)
+    for card_type in dict.fromkeys(cut):
+        if vendor.scheduling.has_rule(card_type, allowed):
+            continue
+        whose = "the device configuration" if case.config else "HAMi's chart"
+        yield (warning if case.config else note)(
+            vendor.node.register,
+            f"{card_type!r} is in MIG mode, but no rule in migProfileAllowlist of {whose} has a "
+            "model that is in this name: HAMi's own plugin would leave these cards out",
+            f"add a rule with a part of the name to its models ({card_type!r}, for example)",
+        )
+
+
 def cordon(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
     where = seen.vendor.scheduling.cordon
     raw = case.node.annotations.get(where, "")
@@ -121,7 +140,9 @@ def cordon(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
 
 def topology(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
     """The scores of the cards can be read: the scheduler takes no cards without."""
-    where = seen.vendor.scheduling.scores
+    if (told := seen.vendor.scheduling.scores) is None:
+        return
+    where = told.annotation
     try:
         scores.decode(case.node.annotations.get(where, "[]"))
     except Malformed as problem:

@@ -90,7 +90,8 @@ def names(action: Action, state: "NodeState", random: Random | None = None) -> t
 
 
 def _chosen(action: Action, state: "NodeState", random: Random | None) -> tuple[Target, ...]:
-    targets = find(state.node, VERBS[action.verb].on, action.targets)
+    verb = VERBS[action.verb]
+    targets = find(state.node, verb.on, action.targets, needs_plugin=verb.needs_plugin)
     if action.choose is None:
         return targets
     choose, there = action.choose, len(targets)
@@ -109,7 +110,7 @@ def _begin(
         )
     details = dict(parameters)
     reason = details.pop("reason", "")
-    xid = details.pop("xid", None)
+    xid = details.get("xid")
     if xid is not None:
         refuse_xids(targets)
         state.count_xid([target for target in targets if isinstance(target, Card)], xid)

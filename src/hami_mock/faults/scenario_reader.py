@@ -257,7 +257,8 @@ def _check_on_node(scenario: Scenario, node: Node, mistakes: Mistakes) -> None:
     for step, _ in _last_starts(scenario.steps):
         action, key = step.action, step.action.verb
         try:
-            targets = find(node, VERBS[action.verb].on, action.targets)
+            verb = VERBS[action.verb]
+            targets = find(node, verb.on, action.targets, needs_plugin=verb.needs_plugin)
             if xids := step.drawn.get("xid"):
                 key = f"xid: {', '.join(map(str, xids))} is not allowed"
                 refuse_xids(targets)

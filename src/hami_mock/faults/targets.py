@@ -1,6 +1,6 @@
 """Words that people write for cards and resources → the cards and resources they mean. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -23,11 +23,14 @@ _SHOWN = 12
 _NOUNS = {On.CARDS: "card", On.RESOURCES: "resource", On.BOTH: "card or resource"}
 
 
-def find(node: "Node", on: On, words: Iterable[str]) -> tuple[Target, ...]:
+def find(
+    node: "Node", on: On, words: Iterable[str], *, needs_plugin: bool = False
+) -> tuple[Target, ...]:
     """Return the cards or resources that words name, in the order of the node.
 
     A word is a name (nvidia/0, nvidia.com/gpu), a card's UUID, a glob of these, a vendor, or all.
-    Raises UsageError with a line for each word that names nothing.
+    With `needs_plugin`, resources in the Node's status are passed over. Raises UsageError with a
+    line for each word that names nothing, or nothing else.
     """
     items: list[Target] = [
         *(() if on is On.RESOURCES else node.cards),
@@ -40,8 +43,26 @@ def find(node: "Node", on: On, words: Iterable[str]) -> tuple[Target, ...]:
         raise UsageError(
             f"there is no {_NOUNS[on]} {word!r} on this node: it has {has}" for word in unknown
         )
+    if needs_plugin:
+        named = _with_plugins(named)
     found = {identity(item) for group in named.values() for item in group}
     return tuple(item for item in items if identity(item) in found)
+
+
+def _with_plugins(named: Mapping[str, Sequence[Target]]) -> dict[str, list[Target]]:
+    found = {word: [item for item in group if _has_plugin(item)] for word, group in named.items()}
+    if without := [word for word, group in found.items() if not group]:
+        raise UsageError(
+            f"{word!r}: {listed([item.name for item in named[word]])} has no device plugin whose "
+            "calls could fail, but stands in the Node's status: name a resource that has one "
+            "(`hami-mock ctl status` shows which do), or run the agent with --units plugin"
+            for word in without
+        )
+    return found
+
+
+def _has_plugin(target: Target) -> bool:
+    return not (isinstance(target, Resource) and target.in_status)
 
 
 def identity(target: Target) -> str:

@@ -45,3 +45,10 @@ def _seconds(value: float) -> float:
     if not 0 <= value < 1e12:
         raise ValueError("out of range")
     return round(float(value), 3)
+
+
+def about(seconds: float) -> str:
+    """Return a length of time as a rough figure: 45 s, 3 min, 2.1 h."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

@@ -15,7 +15,7 @@ LONGEST = 20_000
 _log = logging.getLogger(__name__)
 
 # What these say below a warning is about their own workings.
-_CHATTY = ("grpclib", "hpack", "h2", "asyncio", "kubernetes_asyncio", "aiohttp", "urllib3")
+_CHATTY = ("grpclib", "hpack", "h2", "asyncio", "httpcore2")
 
 
 def set_up(level: str, log_format: str, warnings: Iterable[str] = ()) -> None:

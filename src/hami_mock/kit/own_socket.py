@@ -1,13 +1,20 @@
 """Unix sockets that only root and this process's own user may use."""
 
 import errno
+import logging
 import os
 import socket
 import stat
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Never
+
+import anyio
+
+_REST_SECONDS = 1.0
+_log = logging.getLogger(__name__)
 
 _TAKEN = "another agent listens on it"
 _LONGEST = 100
@@ -24,7 +31,7 @@ def is_allowed(connection: socket.socket) -> bool:
 def listen_at(path: Path) -> socket.socket:
     """Return a listener at the path. Raises OSError if there can be none."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _remove_stale(path)
+    remove_stale(path)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         listener.setblocking(False)
@@ -37,6 +44,23 @@ def listen_at(path: Path) -> socket.socket:
         listener.close()
         raise
     return listener
+
+
+async def accept_all(
+    listener: socket.socket, take: Callable[[socket.socket], object], name: str
+) -> Never:
+    """Take each connection, until cancelled; `name` is who can't, in the log."""
+    while True:
+        await anyio.wait_readable(listener)
+        try:
+            connection, _ = listener.accept()
+        except BlockingIOError:
+            continue  # It has gone away again.
+        except OSError as error:
+            _log.warning("%s: can't accept a connection: %s", name, error.strerror)
+            await anyio.sleep(_REST_SECONDS)
+            continue
+        take(connection)
 
 
 @contextmanager
@@ -52,7 +76,7 @@ def _short(path: Path) -> Iterator[str]:
         os.close(folder)
 
 
-def _remove_stale(path: Path) -> None:
+def remove_stale(path: Path) -> None:
     """Remove the socket of an agent that is gone. Raises OSError if something else is there."""
     try:
         mode = path.lstat().st_mode

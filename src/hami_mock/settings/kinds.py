@@ -10,6 +10,7 @@ from hami_mock.kit.values import Kind, checked, choice, factor, listed, or_text,
 from hami_mock.kubelet.limits import parse_version
 from hami_mock.node.xid import XID
 from hami_mock.vendors import VENDORS
+from hami_mock.vendors.dra import Profile
 from hami_mock.vendors.labelling import ALL, ON_REQUEST, LabelSet
 
 MOST_CARDS = 128
@@ -28,6 +29,11 @@ MODEL = pattern(r"\S+", "the name of a card model (see `hami-mock models`)", "NA
 FACTOR = _whole(1, 1024 * 1024).or_word("auto", "auto")
 RESOURCE_NAME = pattern(
     r"\S{1,253}", "a resource name such as example.com/gpu, without spaces", "NAME"
+)
+RESOURCE_NAME_OR_NONE = pattern(
+    r"\S{0,253}",
+    'a resource name such as example.com/gpu, without spaces, or "" to leave the resource out',
+    "NAME",
 )
 NODE_NAME = pattern(
     r"[A-Za-z0-9_.-]{1,253}", "a node's name: letters, digits, dots and dashes", "NAME"
@@ -58,7 +64,13 @@ LABELS = listed(
     f"one or more of {', '.join(LabelSet)} and {ALL}, separated by commas",
     "SET,SET",
 ).then(_label_sets, ",".join)
+PROFILES_OF_DRA = listed(
+    choice(*Profile),
+    f"one or more of {', '.join(Profile)}, separated by commas",
+    "PROFILE,PROFILE",
+).then(lambda words: tuple(each for each in Profile if each in words), ",".join)
 FOLDER = pattern(r"/.*", "an absolute path", "DIR")
+FOLDER_OR_NONE = pattern(r"(/.*)?", 'an absolute path, or "" for none', "DIR")
 FILE = pattern(r".+", "a path", "FILE")
 FILES = listed(FILE, "one or more paths, separated by commas", "FILE,FILE", least=1)
 TIME_FACTOR = _whole(1, 10_000)

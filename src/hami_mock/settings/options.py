@@ -12,13 +12,17 @@ from functools import partial
 from typing import Any
 
 from hami_mock.kit.values import SEED, SWITCH, Kind, choice
+from hami_mock.node.ways import Units
 from hami_mock.node.xid import APPLICATION_ERRORS
 from hami_mock.settings import kinds
 from hami_mock.settings.places import CONTROL_SOCKET, DRIVER_ROOT
 from hami_mock.vendors import VENDORS, Role, Vendor
+from hami_mock.vendors.dra import Profile
 from hami_mock.vendors.labelling import LabelSet
 
 ENV_PREFIX = "HAMI_MOCK_"
+TOPOLOGY_SCORE = "ENABLE_TOPOLOGY_SCORE"
+"""The variable by which HAMi's chart has its plugin write scores."""
 
 
 def variable(name: str) -> str:
@@ -73,6 +77,7 @@ _general = partial(Option, section="General")
 _hami = partial(Option, section="HAMi")
 _faults = partial(Option, section="Faults")
 _load = partial(Option, section="Load")
+_dra = partial(Option, section="DRA", waits=True)
 _driver = partial(Option, section="Driver", waits=True)
 _metrics = partial(Option, section="Metrics", waits=True)
 
@@ -89,12 +94,16 @@ GENERAL = (
              "folder of the kubelet's device-plugin sockets", waits=True),
     _general("device-plugins", SWITCH, True,
              "register the resources with the kubelet; off: leave that to a real device plugin, "
-             "which finds the cards in the driver root", waits=True),
+             "which finds the cards in the driver root"),
+    _general("units", choice(*Units).then(Units, str), Units.AUTO,
+             "how memory, cores and percentages reach the scheduler: as devices of a plugin "
+             "(plugin), as numbers in the Node's status (status; needs access to the API server), "
+             "or in the status where a plugin would hurt the kubelet or with --hami on (auto)"),
     _general("http-listen", kinds.ADDRESS, ":9396",
              "address that serves /healthz, /readyz and /metrics", waits=True),
     _general("kubelet-version", kinds.VERSION, None,
              "Kubernetes version that `auto` and the warnings assume (default: ask the API server, "
-             "else the newest)"),
+             "else 1.36, which bears the fewest devices)"),
     _general("control-socket", kinds.SOCKET, CONTROL_SOCKET,
              "socket on which the agent serves `hami-mock ctl`", waits=True),
     _general("pod-resources-socket", kinds.SOCKET, "/var/lib/kubelet/pod-resources/kubelet.sock",
@@ -118,6 +127,9 @@ GENERAL = (
           "the devices that its scheduler assigned", fixed="it can rename every resource"),
     _hami("hami-keep-annotations", SWITCH, False,
           "keep HAMi's annotations on the node when the agent stops", waits=True),
+    _hami("hami-topology-score", SWITCH, False,
+          "tell HAMi's scheduler how well each two cards are connected, as its plugin does for the "
+          f"policy topology-aware (default: on if ${TOPOLOGY_SCORE} is true)"),
     _hami("source", choice("flags", "hami"), "flags",
           "where the cards come from: flags, variables and the file (flags), or the annotations of "
           "a real HAMi plugin, to register the resources that it doesn't (hami)",
@@ -145,6 +157,16 @@ GENERAL = (
             "folder of the driver root; on the host it must be at the same path"),
     _driver("driver-version", kinds.DRIVER_VERSION, "580.95.05",
             "version of NVIDIA's driver to show"),
+    _dra("dra", kinds.PROFILES_OF_DRA, (),
+         "publish the cards as a DRA driver too, with the devices of some of "
+         f"{', '.join(Profile)} (needs access to the API server; default: off)"),
+    _dra("dra-plugins-dir", kinds.FOLDER, "/var/lib/kubelet/plugins",
+         "the kubelet's folder of plugins: the driver serves claims in it"),
+    _dra("dra-registry-dir", kinds.FOLDER, "/var/lib/kubelet/plugins_registry",
+         "the kubelet's folder of registrations: it finds the driver in it"),
+    _dra("cdi-dir", kinds.FOLDER_OR_NONE, "/var/run/cdi",
+         "folder that the container runtime reads CDI specs from, for the variables and device "
+         'nodes of claims; "" for a runtime without CDI'),
     _metrics("dcgm-listen", kinds.ADDRESS, "",
              "address that serves dcgm-exporter's metrics, usually :9400 (default: off)"),
     _metrics("dcgm-sharing", SWITCH, False,
@@ -195,10 +217,12 @@ def _vendor_options(vendor: Vendor) -> Iterator[Option]:
         yield option("mig", kinds.PROFILES, None, text)
     for offer in vendor.offers:
         name, text = offer.name or None, f"name of the resource that counts {offer.role}"
+        kind = kinds.RESOURCE_NAME
+        if offer.role is not Role.SLOTS:
+            kind, text = kinds.RESOURCE_NAME_OR_NONE, f"{text}, or '' for none"
         text += "; registered only if you name it" if offer.hami else ""
         text += f" (with --hami on: {offer.name_in_hami('CHIP')})" if offer.hami_name else ""
-        kind, aliases = kinds.RESOURCE_NAME, offer.flag_aliases
-        yield Option(offer.flag, kind, name, text, vendor.title, aliases)
+        yield Option(offer.flag, kind, name, text, vendor.title, offer.flag_aliases)
 
 
 OPTIONS = (*GENERAL, *(option for vendor in VENDORS for option in _vendor_options(vendor)))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hami_mock.errors import UsageError
 from hami_mock.kit.text import LONGEST_LINE, cut
 from hami_mock.kubelet.limits import Version
+from hami_mock.node.ways import Units
 from hami_mock.settings.card_groups import card_groups
 from hami_mock.settings.config_file import ConfigFile, Section, read
 from hami_mock.settings.layers import (
@@ -21,9 +22,10 @@ from hami_mock.settings.layers import (
     strongest,
     text_layer,
 )
-from hami_mock.settings.options import GENERAL
+from hami_mock.settings.options import GENERAL, TOPOLOGY_SCORE
 from hami_mock.settings.vendor_settings import Named, VendorSettings, vendor_settings
 from hami_mock.vendors import VENDORS
+from hami_mock.vendors.dra import Profile, driver_of
 from hami_mock.vendors.labelling import LabelSet
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ class Settings:
     node_name: str
     socket_dir: str
     device_plugins: bool
+    units: Units
     http_listen: str
     log_level: str
     log_format: str
@@ -56,6 +59,7 @@ class Settings:
     labels_remove: bool
     hami: bool
     hami_keep_annotations: bool
+    hami_topology_score: bool
     source: str
     device_config_file: str | None
     scenario: str | None
@@ -67,6 +71,10 @@ class Settings:
     driver: bool
     driver_root: str
     driver_version: str
+    dra: tuple[Profile, ...]
+    dra_plugins_dir: str
+    dra_registry_dir: str
+    cdi_dir: str
     dcgm_listen: str
     dcgm_sharing: bool
     dcgm_hostname_label: str
@@ -88,6 +96,11 @@ class Settings:
         return self.source == "hami"
 
     @property
+    def may_use_status(self) -> bool:
+        """Whether units may stand in the Node's status."""
+        return self.device_plugins and self.units is not Units.PLUGIN
+
+    @property
     def reads_pods(self) -> bool:
         return self.pods or self.hami
 
@@ -98,7 +111,8 @@ class Settings:
     @property
     def needs_cluster(self) -> bool:
         is_asked = self.reads_pods or self.is_companion or self.kubernetes_events
-        return is_asked or bool(self.labels)
+        is_asked |= self.device_plugins and self.units is Units.STATUS
+        return is_asked or bool(self.labels) or bool(self.dra)
 
 
 def load(flags: Mapping[str, str], overrides: Mapping[str, str] | None = None) -> Settings:
@@ -136,10 +150,7 @@ def _load(
         file = read(path) if path else file
     except UsageError as error:
         problems += error.problems
-    # What the manifests set from the pod's own node.
-    name = os.environ.get("NODE_NAME")
-    of_pod = {"node-name": Entry(name, "NODE_NAME")} if name else {}
-    weak = [of_pod, file_layer(path, file.entries, problems)]
+    weak = [_of_pod(os.environ), file_layer(path, file.entries, problems)]
     node_name = str(strongest("node-name", [*weak, *strong]) or socket.gethostname())
     chosen = file.section_of(node_name)
     # A mistake in the section of another node is one too: or this node would start where the next
@@ -160,6 +171,15 @@ def _load(
     if problems:
         raise UsageError(cut(line, LONGEST_LINE) for line in dict.fromkeys(problems))
     return found[sections.index(chosen)], found
+
+
+def _of_pod(environ: Mapping[str, str]) -> Layer:
+    """Return what manifests set: ours from the pod's own node, HAMi's chart for its plugin."""
+    name = environ.get("NODE_NAME")
+    named = {"node-name": Entry(name, "NODE_NAME")} if name else {}
+    if environ.get(TOPOLOGY_SCORE) == "true":
+        named["hami-topology-score"] = Entry("on", TOPOLOGY_SCORE)
+    return named
 
 
 def _without_cards(layer: Layer) -> Layer:
@@ -184,7 +204,7 @@ def _settings(
     if config is not None:
         layers = [_device_config_layer(config, layers, node_name), *layers]
     values = Merged(layers, problems)
-    vendors = tuple(vendor_settings(vendor, values, config) for vendor in VENDORS)
+    vendors = tuple(vendor_settings(vendor, values, config, node_name) for vendor in VENDORS)
     _check_names(vendors, problems)
     if len(values["socket-dir"].encode(errors="surrogatepass")) > LONGEST_SOCKET_DIR:
         allowed = (
@@ -196,9 +216,32 @@ def _settings(
             f"{values.place('hami')}: an agent that acts as HAMi's node side can't accompany "
             f"a real plugin too: remove {values.place('source')} or this"
         )
+    if not values["device-plugins"] and (values["hami"] or values["source"] == "hami"):
+        other = "hami" if values["hami"] else "source"
+        problems.append(
+            f"{values.place('device-plugins')}: off leaves the resources to a real plugin, but "
+            f"{values.place(other)} needs ours: remove one of the two"
+        )
+    if values["dra"]:
+        _check_dra(vendors, values, problems)
     own = {option.field: values[option.name] for option in GENERAL}
     own |= {"node_name": node_name, "vendors": vendors}
     return Settings(**own, given=values.given)
+
+
+def _check_dra(vendors: tuple[VendorSettings, ...], values: Merged, problems: list[str]) -> None:
+    if values["source"] == "hami":
+        problems.append(
+            f"{values.place('dra')}: the cards of a real plugin can't be published by DRA too: "
+            f"remove {values.place('source')} or this"
+        )
+    for each in vendors:
+        own = [profile for profile in values["dra"] if driver_of(each.vendor, profile)]
+        if each.groups and len(own) > 1:
+            problems.append(
+                f"{values.place('dra')}: {' and '.join(own)} would both offer the cards of "
+                f"{each.vendor.title}, each as if the other didn't: choose one of them"
+            )
 
 
 def _device_config(problems: list[str], path: str) -> "DeviceConfig | None":

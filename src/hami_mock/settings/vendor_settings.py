@@ -9,6 +9,7 @@ from hami_mock.settings.card_groups import card_groups
 from hami_mock.settings.layers import Merged
 from hami_mock.settings.options import BY_NAME
 from hami_mock.vendors import Offer, Role, Vendor
+from hami_mock.vendors.scheduling import UNCONFIGURED, PluginConfig
 
 if TYPE_CHECKING:
     # What HAMi's scheduler knows takes long to load, and few agents need it.
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Named:
-    """A resource's name, and the option that gave it, as the user wrote it."""
+    """A resource's name, and the option that gave it, as the user wrote it.
+
+    A resource without a name is left out: nobody registers it.
+    """
 
     name: str
     source: str
@@ -31,7 +35,8 @@ class VendorSettings:
 
     `names` has a name for each resource that there could be, `offers` those that are registered if
     there are cards. `mode` is how cards are sliced, "" where there is one way; `hami` is what
-    HAMi's scheduler sees of them; None: nothing.
+    HAMi's scheduler sees of them; None: nothing. `plugin` is what HAMi's configuration has for its
+    plugin on this node.
     """
 
     vendor: Vendor
@@ -44,10 +49,11 @@ class VendorSettings:
     offers: tuple[Offer, ...]
     mode: str = ""
     hami: "HamiSide | None" = None
+    plugin: PluginConfig = UNCONFIGURED
 
 
 def vendor_settings(
-    vendor: Vendor, values: Merged, config: "DeviceConfig | None"
+    vendor: Vendor, values: Merged, config: "DeviceConfig | None", node_name: str
 ) -> VendorSettings:
     """Return a vendor's settings. What is wrong with its cards is added to the values' problems."""
 
@@ -62,6 +68,7 @@ def vendor_settings(
         offer
         for offer in vendor.offers
         if is_hami or not offer.hami or values.rank(offer.flag) >= 0
+        if values.given.get(offer.flag) != ""
     )
     has_slots = any(offer.role is Role.SLOTS for offer in offers)
     split = value("split", 1)
@@ -70,6 +77,7 @@ def vendor_settings(
     factor = value("memory-factor", 1)
     scalings = (value("memory-scaling", 1.0), value("core-scaling", 1.0))
     mode = value("mode", "")
+    plugin = config.plugin(vendor, node_name) if config else UNCONFIGURED
     side = None
     if is_hami and groups:
         from hami_mock.node.hami_side import HamiSide
@@ -84,8 +92,13 @@ def vendor_settings(
             # Its scheduler reckons with a factor of its own, and pods ask in units of that.
             allowed = "a number with --hami on, the same as memoryFactor in HAMi's configuration"
             values.refuse(f"{vendor.prefix}-memory-factor", factor, allowed)
+        if vendor.hami.node.encoding is None:
+            allowed = "a name with --hami on: HAMi's scheduler counts the cards by this resource"
+            for offer in vendor.offers:
+                if offer not in offers:
+                    values.refuse(offer.flag, "", allowed)
         known = _hami_vendor(vendor, groups, config)
-        side = HamiSide(known, split, *scalings, mode)
+        side = HamiSide(known, split, *scalings, mode, values["hami-topology-score"], plugin)
     chip = groups[0].model.chip if groups else vendor.words[0]
     return VendorSettings(
         vendor=vendor,
@@ -98,12 +111,13 @@ def vendor_settings(
         offers=offers,
         mode=mode,
         hami=side,
+        plugin=plugin,
     )
 
 
 def _named(offer: Offer, values: Merged, chip: str, is_hami: bool) -> Named:
     default = offer.name_in_hami(chip) if is_hami or offer.hami else offer.name
-    return Named(values.given.get(offer.flag) or default, values.place(offer.flag))
+    return Named(values.given.get(offer.flag, default), values.place(offer.flag))
 
 
 def _hami_vendor(

@@ -88,8 +88,15 @@ class NodeKeeper:
         node must still be the one that was seen: a conflict is no failure, but worth another look.
         """
         seen = self.node["metadata"]["resourceVersion"] if self.node and as_seen else None
+        return await self._send(self._kubernetes.patch_node(self._name, metadata, seen), corrected)
+
+    async def patch_status(self, patch: Object, corrected: Iterable[str] = ()) -> Patched:
+        """Do the same with the node's status."""
+        return await self._send(self._kubernetes.patch_node_status(self._name, patch), corrected)
+
+    async def _send(self, patching: Awaitable[Object], corrected: Iterable[str]) -> Patched:
         try:
-            node = await self._kubernetes.patch_node(self._name, metadata, seen)
+            node = await patching
         except Conflict as error:
             return Patched(False, self._after_conflict.next(error.retry_after))
         except ClusterError as error:
@@ -104,9 +111,16 @@ class NodeKeeper:
 
     async def withdraw(self, metadata: Metadata) -> None:
         """Patch the node a last time, if that can be done soon: nobody waits for it longer."""
+        await self._withdraw(lambda: self._kubernetes.patch_node(self._name, metadata))
+
+    async def withdraw_status(self, patch: Object) -> None:
+        """Do the same with the node's status."""
+        await self._withdraw(lambda: self._kubernetes.patch_node_status(self._name, patch))
+
+    async def _withdraw(self, patching: Callable[[], Awaitable[Object]]) -> None:
         with anyio.move_on_after(_WITHDRAWAL_SECONDS, shield=True) as scope:
             try:
-                await self._kubernetes.patch_node(self._name, metadata)
+                await patching()
             except ClusterError as error:
                 _log.warning("%s stay on the node: %s", self._part, cut(str(error)))
         if scope.cancelled_caught:

@@ -12,7 +12,7 @@ Screen = Callable[[Any], Iterator[str]]
 
 _WIDE = 120
 """From so many columns on, there is room for an event beside its kind."""
-_PHASE_STYLES = {"watched": Style.GREEN, "failed": Style.RED}
+_PHASE_STYLES = {"watched": Style.GREEN, "in status": Style.GREEN, "failed": Style.RED}
 
 
 def summary(result: Data) -> Iterator[str]:

@@ -16,18 +16,21 @@ from hami_mock.kit.values import Mistakes, shown
 from hami_mock.vendors import VENDORS, Role, Vendor
 from hami_mock.vendors.catalog import Model
 from hami_mock.vendors.hami_vendor import HamiVendor, ResourceNames, default_names
+from hami_mock.vendors.scheduling import UNCONFIGURED, PluginConfig
 
 
 @dataclass(frozen=True)
 class Configured:
     """What a file says of a vendor that the scheduler knows, or of one of its chips.
 
-    `place` is the section; `chip_name` what the vendor's tool calls the chip.
+    `place` is the section; `chip_name` what the vendor's tool calls the chip; `unnamed` are the
+    resources whose name is there and empty.
     """
 
     hami: HamiVendor
     place: str
     chip_name: str = ""
+    unnamed: frozenset[Role] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,12 +69,18 @@ class DeviceConfig:
         read = vendor.config.options
         return read(self.root, node_name) if read else {}
 
+    def plugin(self, vendor: Vendor, node_name: str) -> PluginConfig:
+        """Return what else the file says of a vendor's plugin on a node."""
+        read = vendor.config.plugin
+        return read(self.root, node_name) if read else UNCONFIGURED
+
     def resources(self, vendor: Vendor, model: Model | None) -> Iterator[tuple[str, object, str]]:
         """Yield the options that a vendor's resources set, with value and key of each."""
         if found := self.of(vendor, model):
             names = found.hami.resources
             for offer in vendor.offers:
-                if name := names.of(offer.role):
+                name = names.of(offer.role)
+                if name or offer.role in found.unnamed:
                     yield offer.flag, name, f"{found.place}.{offer.config_key}"
                 if offer.role is Role.MEMORY and names.memory_unit != offer.memory_unit:
                     factor = names.memory_unit // offer.memory_unit
@@ -104,15 +113,18 @@ def parse(text: str, source: str) -> DeviceConfig:
 def _read(vendor: Vendor, root: Section) -> Iterator[Configured]:
     keys = vendor.config
     if keys.chips is None:
-        names = _names(root.section(keys.name), vendor, vendor.words[0])
+        section = root.section(keys.name)
+        names = _names(section, vendor, vendor.words[0])
         if names.count:
-            yield Configured(HamiVendor(vendor.words[0], vendor, names), keys.name)
+            hami = HamiVendor(vendor.words[0], vendor, names)
+            yield Configured(hami, keys.name, unnamed=_unnamed(section, vendor))
         return
     for chip in keys.chips(root):
         word = chip.text("commonWord", needed=True)
-        slots = keys.slots(chip) if keys.slots else None
-        found = HamiVendor(word, vendor, _names(chip, vendor, word), slots)
-        yield Configured(found, f"{keys.name}({word})", chip.text("chipName"))
+        facts = keys.chip(chip)._asdict() if keys.chip else {}
+        found = HamiVendor(word, vendor, _names(chip, vendor, word), **facts)
+        place, unnamed = f"{keys.name}({word})", _unnamed(chip, vendor)
+        yield Configured(found, place, chip.text("chipName"), unnamed)
 
 
 def _names(section: Section, vendor: Vendor, word: str) -> ResourceNames:
@@ -127,6 +139,14 @@ def _names(section: Section, vendor: Vendor, word: str) -> ResourceNames:
         memory_unit=defaults.memory_unit * (section.whole(vendor.config.factor) or 1),
         cores=named.get(Role.CORES, ""),
         percentage=named.get(Role.PERCENTAGE, ""),
+    )
+
+
+def _unnamed(section: Section, vendor: Vendor) -> frozenset[Role]:
+    """Return the resources that a section leaves out. Helm writes an empty value as null."""
+    others = (offer for offer in vendor.offers if offer.role is not Role.SLOTS)
+    return frozenset(
+        offer.role for offer in others if section.values.get(offer.config_key, "-") in (None, "")
     )
 
 

@@ -11,7 +11,7 @@ import anyio.lowlevel
 from grpclib.const import Status
 from grpclib.exceptions import GRPCError
 
-from hami_mock.errors import DeviceError, NotAssigned, UnhealthyDevice
+from hami_mock.errors import DeviceError, NotAssigned, UnhealthyCard, UnhealthyDevice
 from hami_mock.kit.text import cut
 from hami_mock.kubelet.rpc import Refusal
 from hami_mock.node.cards import Card
@@ -33,7 +33,10 @@ Requests = Sequence[Sequence[str]]
 
 
 class Allotted(NamedTuple):
-    """What a container gets: its environment, and the cards that it may see."""
+    """What a container gets: its environment, and the cards that it may see.
+
+    A card of which it has several devices may be there as often.
+    """
 
     variables: Mapping[str, str]
     cards: Sequence[Card] = ()
@@ -78,8 +81,9 @@ class Allocation:
             reason = cut(error.message or error.status.name, _LONGEST)
             _log.warning("Allocate %s: %d devices: refused: %s", name, count, reason)
             raise
-        for device_ids in requests:
-            self._state.holders.give(name, device_ids)
+        for device_ids, answer in zip(requests, answers, strict=True):
+            assigned = [card.uuid for card in answer.cards] if self._assigner else ()
+            self._state.holders.give(name, device_ids, assigned)
         counters.allocations += 1
         counters.allocated_devices += count
         counters.allocation_seconds.observe(time.perf_counter() - started)
@@ -99,10 +103,12 @@ class Allocation:
             raise
 
     async def _cards(self, device_ids: Sequence[str]) -> list[Card]:
+        # Who assigns cards knows which of them it must be; the slots may be of any.
+        bad = frozenset[str]() if self._assigner else self._state.unhealthy | self._state.lost
         cards: set[Card] = set()
         for start in range(0, len(device_ids), _AT_ONCE):
             some = device_ids[start : start + _AT_ONCE]
-            cards.update(self._resource.cards_of(some, self._state.unhealthy | self._state.lost))
+            cards.update(self._resource.cards_of(some, bad))
             await anyio.lowlevel.checkpoint()
         return sorted(cards, key=lambda card: card.index)
 
@@ -135,7 +141,7 @@ def as_grpc_errors() -> Iterator[None]:
     """Raise GRPCError in place of DeviceError."""
     try:
         yield
-    except (UnhealthyDevice, NotAssigned) as error:
+    except (UnhealthyDevice, UnhealthyCard, NotAssigned) as error:
         raise Refusal(Status.FAILED_PRECONDITION, str(error)) from error
     except DeviceError as error:
         raise Refusal(Status.INVALID_ARGUMENT, str(error)) from error

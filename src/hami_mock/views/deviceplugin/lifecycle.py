@@ -30,7 +30,7 @@ API_VERSION = "v1beta1"
 
 _REGISTER_SECONDS = 300.0
 """A kubelet from 1.36 on may be busy with another resource's list for minutes. Whoever gives up and
-registers again makes it worse: the end of the old stream takes the new one along."""
+registers again makes it worse: up to 1.36 the end of the old stream takes the new one along."""
 _WATCH_SECONDS = 60.0
 """A kubelet that took the registration opens the list at once."""
 _STEADY_SECONDS = 10.0
@@ -83,6 +83,10 @@ class PluginLifecycle:
     @property
     def resource(self) -> Resource:
         return self._state.current(self._at_first)
+
+    @property
+    def is_offered(self) -> bool:
+        return self.phase is Phase.WATCHED
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Keep the resource registered until `stop`."""

@@ -31,8 +31,8 @@ class Plugins:
         self._directory = directory
         self._service = partial(DevicePluginService, assigner=assigner, gives=gives)
         self.registrations = Broadcast()
-        """Told whenever the kubelet has taken the list of a resource."""
-        self.all = [self._make(resource) for resource in state.node.resources]
+        """Told whenever the kubelet has taken the list of a resource, or a plugin has ended."""
+        self.all = [self._make(resource) for resource in self._resources]
         """The plugins in the order of the resources; always the same list."""
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
@@ -49,13 +49,21 @@ class Plugins:
         watched = sum(plugin.phase is Phase.WATCHED for plugin in self.all)
         return {"resources": len(self.all), "watched": watched}
 
+    def has(self, name: str) -> bool:
+        """Tell whether a resource has a plugin, be it one that is ending."""
+        return any(plugin.resource.name == name for plugin in self.all)
+
     def are_registered(self) -> bool:
         """Tell whether the kubelet has had the list of every resource that the node has now."""
         had = {(plugin.resource.name, plugin.offer) for plugin in self.all if plugin.was_watched}
-        return all((each.name, each.offer) in had for each in self._state.node.resources)
+        return all((each.name, each.offer) in had for each in self._resources)
+
+    @property
+    def _resources(self) -> list[Resource]:
+        return [each for each in self._state.node.resources if not each.in_status]
 
     async def _follow(self, tasks: TaskGroup) -> None:
-        resources = self._state.node.resources
+        resources = self._resources
         offers = {resource.name: resource.offer for resource in resources}
         gone = [p for p in self.all if offers.get(p.resource.name) != p.offer]
         for plugin in gone:
@@ -66,6 +74,8 @@ class Plugins:
             await plugin.ended.wait()
         known = {plugin.resource.name: plugin for plugin in self.all if plugin not in gone}
         self.all[:] = [known.get(r.name) or self._make(r) for r in resources]
+        if gone:
+            self.registrations.send()
         for plugin in self.all:
             if plugin.resource.name not in known:
                 await tasks.start(plugin.run)

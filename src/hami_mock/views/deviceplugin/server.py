@@ -124,8 +124,8 @@ class _Calls(Handler):
 class _StoppableServer(Server):
     """A Server that knows its connections and its calls in flight, and bounds both."""
 
-    def __init__(self, handler: "IServable") -> None:
-        super().__init__([handler], codec=Codec())
+    def __init__(self, handlers: "Sequence[IServable]") -> None:
+        super().__init__(handlers, codec=Codec())
         self.stopping = False
         self._connections: set[_Connection] = set()
         self._lost = Broadcast()
@@ -168,10 +168,10 @@ class _StoppableServer(Server):
 
 @asynccontextmanager
 async def serve(
-    handler: "IServable", path: Path, end_streams: Callable[[], None]
+    handler: "IServable", path: Path, end_streams: Callable[[], None], *more: "IServable"
 ) -> AsyncIterator[None]:
     """Serve on a unix socket for as long as the context lasts, and leave nothing of it behind."""
-    server = _StoppableServer(handler)
+    server = _StoppableServer([handler, *more])
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(str(path))
         # Nobody gets in before `start` listens: whatever the umask, it is the kubelet's and ours.

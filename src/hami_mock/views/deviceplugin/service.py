@@ -7,12 +7,14 @@ from weakref import ref
 import anyio
 from grpclib.const import Cardinality, Handler, Status
 
+from hami_mock.errors import UnhealthyCard
 from hami_mock.kit.concurrency import first_of
 from hami_mock.kubelet._proto import v1beta1 as api
 from hami_mock.kubelet.rpc import Refusal
 from hami_mock.node.cards import Card
 from hami_mock.node.fault import Call
 from hami_mock.node.resources import Resource
+from hami_mock.node.slot_cards import container_cards, stand_ins
 from hami_mock.node.state import NodeState
 from hami_mock.views.deviceplugin.allocation import (
     Allocation,
@@ -82,7 +84,7 @@ class DevicePluginService(api.DevicePluginBase):
             raise Refusal(Status.UNIMPLEMENTED, f"{resource.name}: any unit is as good")
         requests = message.container_requests
         assigned: Sequence[Collection[str]] = [()] * len(requests)
-        if self._assigner is not None and self._assigner.handles(resource):
+        if self._assigner is not None and self._is_assigned(resource):
             sizes = [request.allocation_size for request in requests]
             assigned = await self._assigner.cards_for(resource, sizes)
         with as_grpc_errors():
@@ -112,7 +114,7 @@ class DevicePluginService(api.DevicePluginBase):
     ) -> api.ContainerAllocateResponse:
         response = api.ContainerAllocateResponse(envs=dict(variables))
         if self._gives and cards:
-            mounts, devices = self._gives(cards)
+            mounts, devices = self._gives([*dict.fromkeys(cards)])
             response.mounts = [
                 api.Mount(target, source, read_only=True) for source, target in mounts
             ]
@@ -124,9 +126,23 @@ class DevicePluginService(api.DevicePluginBase):
     ) -> api.PreStartContainerResponse:
         """Check the devices; there is nothing to prepare."""
         await apply_call_faults(self._state, self._at_first.name, Call.PRESTART)
+        resource, bad = self._resource, self._state.unhealthy | self._state.lost
         with as_grpc_errors():
-            self._resource.cards_of(message.device_ids, self._state.unhealthy | self._state.lost)
+            cards = self._assigned_cards(resource, message.device_ids)
+            if broken := sorted(cards & bad):
+                raise UnhealthyCard(resource.name, broken[0])
+            if not cards:
+                resource.cards_of(message.device_ids, bad)
         return api.PreStartContainerResponse()
+
+    def _assigned_cards(self, resource: Resource, device_ids: Collection[str]) -> set[str]:
+        """Return the UUIDs of the cards that a container was assigned; none: its slots decide."""
+        if not self._is_assigned(resource):
+            return set()
+        return container_cards(self._state, resource, device_ids)
+
+    def _is_assigned(self, resource: Resource) -> bool:
+        return self._assigner is not None and self._assigner.handles(resource)
 
     def __mapping__(self) -> dict[str, Handler]:
         """Map the calls, ListAndWatch to our own handler.
@@ -145,24 +161,43 @@ class DevicePluginService(api.DevicePluginBase):
         try:
             sent: object = None
             while not self._ending.is_set():
-                change = self._state.changes.next()
+                changes = self._next_changes()
                 if self._state.drops[self._at_first.name] != drops:
                     self.dropped = True
                     raise Refusal(Status.UNAVAILABLE, "the list was dropped on command")
                 resource = self._resource
                 own = {card.uuid for card in resource.cards}
                 unhealthy, lost = self._state.unhealthy & own, self._state.lost & own
-                shown = (resource.devices.key, unhealthy, lost)
+                moved = self._stand_ins(resource, unhealthy | lost)
+                shown = (resource.devices.key, unhealthy, lost, moved)
                 # A resource that is gone has nothing more to say: its plugin is about to end.
                 if shown != sent and self._state.offers(self._at_first):
-                    await self._send(stream, self._encoded(shown, resource, unhealthy, lost))
+                    await self._send(stream, self._encoded(shown, resource, unhealthy, lost, moved))
                     sent = shown
                     self.watched.set()
-                await first_of(change.wait, self._ending.wait)
+                await first_of(*(each.wait for each in changes), self._ending.wait)
         finally:
             self._streams -= 1
             if not self._streams:
                 self.abandoned.set()
+
+    def _next_changes(self) -> list[anyio.Event]:
+        """Return the events of which one comes before the list changes."""
+        changes = [self._state.changes]
+        if self._is_assigned(self._resource):
+            changes += [self._state.holders.changes, self._state.pod_changes]
+        return [each.next() for each in changes]
+
+    def _stand_ins(self, resource: Resource, bad: Set[str]) -> dict[str, str]:
+        """Return the slots whose health isn't their card's, with the card whose health it is."""
+        # Nobody sees which card a slot stands for while all are well.
+        if not bad or not self._is_assigned(resource):
+            return {}
+        return {
+            slot: card
+            for slot, card in stand_ins(self._state, resource).items()
+            if not bad.isdisjoint((card, resource.devices.card_of(slot)))
+        }
 
     async def _send(self, stream: "Stream[api.Empty, bytes]", message: SharedMessage) -> None:
         # Apart from the loop, which would hold the message while it waits for a change.
@@ -171,11 +206,16 @@ class DevicePluginService(api.DevicePluginBase):
         self._counters.list_bytes += message.size
 
     def _encoded(
-        self, shown: object, resource: Resource, unhealthy: Set[str], lost: Set[str]
+        self,
+        shown: object,
+        resource: Resource,
+        unhealthy: Set[str],
+        lost: Set[str],
+        moved: Mapping[str, str],
     ) -> SharedMessage:
         """Return the list; one for all streams that send it now."""
         message = self._newest()
         if message is None or message.key != shown:
-            message = SharedMessage(shown, resource.list_pieces(unhealthy, lost))
+            message = SharedMessage(shown, resource.list_pieces(unhealthy, lost, stand_ins=moved))
             self._newest = ref(message)
         return message

@@ -11,7 +11,7 @@ from hami_mock.node.fault_kinds import fault_kinds
 from hami_mock.node.state import NodeState
 from hami_mock.sources.configuration import Configuration
 from hami_mock.views.deviceplugin.counters import BUCKETS
-from hami_mock.views.deviceplugin.lifecycle import Phase, PluginLifecycle
+from hami_mock.views.offering import Offering
 
 _Rows = Iterable[tuple[Sequence[str], float]]
 """The values of a metric's labels, each with the metric's own."""
@@ -29,7 +29,11 @@ _COUNTED = {
 _METRICS = {
     "info": ("gauge", "Always 1.", "version"),
     "devices": ("gauge", "Devices by health.", "resource", "health"),
-    "watched": ("gauge", "1 if the kubelet watches the resource.", "resource"),
+    "watched": (
+        "gauge",
+        "1 if the kubelet watches the resource, or the Node's status has it.",
+        "resource",
+    ),
     "configuration_error": (
         "gauge",
         "1 if the newest configuration has an error and an older one is in use.",
@@ -51,7 +55,7 @@ class NodeCollector:
     """Reads the node's state and the counters of its resources at each scrape."""
 
     state: NodeState
-    plugins: Sequence[PluginLifecycle]
+    offerings: Callable[[], Sequence[Offering]]
     configuration: Configuration
     api_writes: Callable[[], int] | None = None
     failures: Callable[[], Mapping[str, str]] = dict
@@ -70,13 +74,13 @@ class NodeCollector:
         yield from self._allocation_seconds()
 
     def _rows(self) -> dict[str, _Rows]:
-        state, plugins, writes = self.state, self.plugins, self.api_writes
+        state, offerings, writes = self.state, self.offerings(), self.api_writes
         counts, failing = self.failure_counts, self.failures()
         cards = [((c.name, c.uuid, c.model.name), state.health(c)) for c in state.node.cards]
         return {
             "info": [((__version__,), 1)],
-            "devices": self._devices(),
-            "watched": [((p.resource.name,), p.phase is Phase.WATCHED) for p in plugins],
+            "devices": self._devices(offerings),
+            "watched": [((o.resource.name,), o.is_offered) for o in offerings],
             "configuration_error": [((), bool(self.configuration.error))],
             **({"api_writes": [((), writes())]} if writes else {}),
             "part_failing": [((part,), part in failing) for part in counts],
@@ -88,15 +92,15 @@ class NodeCollector:
             "xids": self._xids(),
             "faults": [((k.name,), sum(f.kind is k for f in state.faults)) for k in fault_kinds()],
             **{
-                name: [((p.resource.name,), getattr(p.counters, name)) for p in plugins]
+                name: [((o.resource.name,), getattr(o.counters, name)) for o in offerings]
                 for name in _COUNTED
             },
         }
 
-    def _devices(self) -> _Rows:
-        for plugin in self.plugins:
-            for health, count in self.state.device_health(plugin.resource).items():
-                yield (plugin.resource.name, health), count
+    def _devices(self, offerings: Sequence[Offering]) -> _Rows:
+        for each in offerings:
+            for health, count in self.state.device_health(each.resource).items():
+                yield (each.resource.name, health), count
 
     def _xids(self) -> _Rows:
         for (uuid, xid), count in self.state.xids.items():
@@ -106,9 +110,9 @@ class NodeCollector:
     def _allocation_seconds(self) -> Iterator[str]:
         name = "hami_mock_allocation_seconds"
         yield head_text(name, "Time to answer Allocate.", "histogram")
-        for plugin in self.plugins:
-            histogram = plugin.counters.allocation_seconds
-            resource = "resource", cut(plugin.resource.name)
+        for each in self.offerings():
+            histogram = each.counters.allocation_seconds
+            resource = "resource", cut(each.resource.name)
             counts = zip(map(str, BUCKETS), histogram.counts, strict=True)
             for bound, count in (*counts, ("+Inf", histogram.number)):
                 yield sample_text(f"{name}_bucket", (("le", bound), resource), count)

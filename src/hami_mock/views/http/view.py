@@ -11,10 +11,10 @@ import anyio
 from anyio.abc import TaskStatus
 
 from hami_mock.sources.configuration import Configuration
-from hami_mock.views.deviceplugin.lifecycle import Phase, PluginLifecycle
 from hami_mock.views.http.metrics import NodeCollector, render
 from hami_mock.views.http.scrapes import Scrapes
 from hami_mock.views.http.server import Answer, Routes, serve_http
+from hami_mock.views.offering import Offering
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -46,7 +46,7 @@ def agent_routes(
     shown: NodeCollector, notices: Callable[[], Mapping[str, str]] = lambda: _NOTHING
 ) -> dict[str, Callable[[], Answer]]:
     def ready() -> Answer:
-        return readiness(shown.plugins, shown.configuration, shown.failures(), notices())
+        return readiness(shown.offerings(), shown.configuration, shown.failures(), notices())
 
     return {
         "/healthz": lambda: Answer(b"ok\n"),
@@ -56,21 +56,21 @@ def agent_routes(
 
 
 def readiness(
-    plugins: Sequence[PluginLifecycle],
+    offerings: Sequence[Offering],
     configuration: Configuration,
     failures: Mapping[str, str] = _NOTHING,
     notices: Mapping[str, str] = _NOTHING,
 ) -> Answer:
-    """Return 200 if the kubelet watches every resource and no part of the agent fails, else 503.
+    """Return 200 if the node offers every resource and no part of the agent fails, else 503.
 
     The body says what is missing, and what isn't known, which doesn't count.
 
     A new configuration with an error doesn't count: the old one still serves. The body has it. What
     a companion lacks does: there is nothing old that it could go on with.
     """
-    watched = all(plugin.phase is Phase.WATCHED for plugin in plugins)
-    ready = watched and not configuration.missing and not failures
-    resources = {p.resource.name: {"phase": p.phase, "reason": p.reason} for p in plugins}
+    are_offered = all(each.is_offered for each in offerings)
+    ready = are_offered and not configuration.missing and not failures
+    resources = {o.resource.name: {"phase": o.phase, "reason": o.reason} for o in offerings}
     told = {
         "ready": ready,
         "resources": resources,

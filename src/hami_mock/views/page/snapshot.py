@@ -17,7 +17,7 @@ from hami_mock.node.cards import Card
 from hami_mock.node.readings import Reading, Usage
 from hami_mock.node.state import NodeState
 from hami_mock.sources.configuration import Configuration
-from hami_mock.views.deviceplugin.lifecycle import Phase, PluginLifecycle
+from hami_mock.views.offering import Offering
 
 _MOST_EVENTS = 50
 _READ = (
@@ -32,8 +32,7 @@ class Shown(Protocol):
 
     @property
     def state(self) -> NodeState: ...
-    @property
-    def plugins(self) -> Sequence[PluginLifecycle]: ...
+    def offerings(self) -> Sequence[Offering]: ...
     @property
     def stage(self) -> Stage: ...
     @property
@@ -43,15 +42,15 @@ class Shown(Protocol):
 
 def snapshot(shown: Shown) -> dict[str, Any]:
     """Return all that is to be seen of a node; it asks nobody, and every text in it is short."""
-    state, plugins, failures = shown.state, shown.plugins, shown.failures()
+    state, offerings, failures = shown.state, shown.offerings(), shown.failures()
     configuration = shown.configuration
-    watched = all(plugin.phase is Phase.WATCHED for plugin in plugins)
+    are_offered = all(each.is_offered for each in offerings)
     scenario, readings = shown.stage.status, state.readings
     return {
         "node": cut(state.node.name),
         "version": __version__,
         "time": round(time.time(), 1),
-        "ready": watched and not configuration.missing and not failures,
+        "ready": are_offered and not configuration.missing and not failures,
         "problems": [
             *(cut(f"{part}: {why}") for part, why in failures.items()),
             *map(cut, (*configuration.error, *configuration.missing)),
@@ -60,7 +59,7 @@ def snapshot(shown: Shown) -> dict[str, Any]:
         "cards": {
             cut(card.name): _card(card, state, readings.get(card.uuid)) for card in state.node.cards
         },
-        "resources": {cut(each.resource.name): _resource(each, state) for each in plugins},
+        "resources": {cut(each.resource.name): _resource(each, state) for each in offerings},
         "scenario": scenario and {**scenario, "name": cut(scenario["name"])},
         "events": _events(state),
     }
@@ -114,19 +113,16 @@ def hue(namespace: str, pod: str) -> int:
     return crc32(f"{namespace}/{pod}".encode()) % 360
 
 
-def _resource(plugin: PluginLifecycle, state: NodeState) -> dict[str, Any]:
-    resource, holders = plugin.resource, state.holders.all
-    held = None
-    if holders is not None:
-        held = sum(len(holder.devices.get(resource.name, ())) for holder in holders)
+def _resource(offering: Offering, state: NodeState) -> dict[str, Any]:
+    resource = offering.resource
     faults = (fault.text for fault in state.faults if resource.name in fault.targets)
     return {
         "unit": resource.unit,
         "count": resource.count,
         **state.device_health(resource),
-        "held": held,
-        "phase": plugin.phase,
-        "reason": cut(plugin.reason),
+        "held": state.count_held(resource),
+        "phase": offering.phase,
+        "reason": cut(offering.reason),
         "faults": [cut(text) for text in faults],
     }
 
