@@ -7,6 +7,8 @@ import sys
 # grpcio looks at this when it is imported: the bench starts processes, but never forks itself.
 os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
 
+from bench.cluster_figures import cluster_figures
+from bench.dra_figures import dra_figures
 from bench.driver_figures import driver_figures
 from bench.list_figures import list_figures
 from bench.load_model_figures import load_model_figures
@@ -45,8 +47,10 @@ def _measure(*, is_quick: bool) -> list[Section]:
             load_model_figures(repeats=3 if is_quick else 20),
             scrape_figures(repeats=5 if is_quick else 21),
             idle_figures(work, seconds=5 if is_quick else 30),
+            cluster_figures(work, repeats=3 if is_quick else 15),
             page_figures(work, seconds=3 if is_quick else 15),
             driver_figures(work, repeats=5 if is_quick else 21),
+            dra_figures(work, repeats=50 if is_quick else 500),
         ]
         say("done")
         return sections

@@ -12,6 +12,7 @@ from urllib.request import urlopen
 from bench.kubelet import kubelet
 from bench.workspace import Workspace, free_port
 
+NODE = "bench"
 RESOURCES = 8
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
@@ -49,21 +50,22 @@ class Agent:
 
 
 @contextmanager
-def agent(work: Workspace) -> Iterator[Agent]:
+def agent(work: Workspace, *flags: str, resources: int = RESOURCES) -> Iterator[Agent]:
     """Start an agent against a kubelet of the bench."""
     port = free_port()
     command = [
         str(Path(sys.executable).with_name("hami-mock")),
         "run",
-        "--node-name=bench",
+        f"--node-name={NODE}",
         f"--http-listen=127.0.0.1:{port}",
+        *flags,
     ]
     log = work.folder / "agent.log"
     with work.sockets() as folder, kubelet(folder) as taker, log.open("w") as stderr:
         began = time.perf_counter()
         with work.process([*command, f"--socket-dir={folder}"], log=stderr) as process:
             try:
-                done = taker.wait_for_lists(RESOURCES)
+                done = taker.wait_for_lists(resources)
             except TimeoutError as error:
                 raise SystemExit(f"the agent didn't start: {error}\n{log.read_text()}") from error
             yield Agent(process.pid, port, done - began)

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
+from bench.load_model_figures import at_work
 from bench.progress import say
 from bench.report import Figure, Section
 from bench.workspace import ROOT, Workspace
 from hami_mock.vendors.catalog import models
+from hami_mock.views.driver.layout import file_size
 from tests.driver.state_file import StateFile
 from tests.e2e.harness.commands import run
 from tests.e2e.harness.errors import HarnessError
@@ -19,9 +21,12 @@ from tests.judges.driver_root import DriverRoot, invented, made
 from tests.judges.namespace import need_namespaces
 from tests.judges.real_plugin import plugin
 from tests.judges.table import JUDGES
+from tests.unit.views.driver.reading import shown_in
 
 _CARDS = 128
 _MODEL = "H100-SXM5-80GB"
+_CONTAINERS = 4
+"""On each card."""
 _MIB = 1024 * 1024
 _RESOURCE = "nvidia.com/gpu"
 _PLUGIN_CARDS = 8
@@ -46,6 +51,7 @@ def driver_figures(work: Workspace, repeats: int) -> Section:
     run([compiler, "-O2", "-o", client, ROOT / "bench/nvml_client.c", "-ldl"])
     root = made(work.folder / "driver", _MODEL, _CARDS)
     figures = [*_client_figures(client, root, repeats)]
+    figures += _writing(work, repeats)
     for name, measure in (("getters", _getters), ("Xid", _xids)):
         say(f"driver: {name}")
         try:
@@ -80,6 +86,23 @@ def _client_figures(client: Path, root: DriverRoot, repeats: int) -> Iterator[Fi
     yield Figure("threads added", middle("threads"), "", 0, "6")
 
 
+def _writing(work: Workspace, repeats: int) -> Iterator[Figure]:
+    """Measure what the agent does for the state file in a second in which all cards work."""
+    state, source = at_work(_CARDS, _CONTAINERS)
+    (folder := work.folder / "written").mkdir()
+    file, cards = shown_in(folder, state)
+    took = []
+    for _ in range(repeats):
+        source.advance(1.0)
+        began = time.process_time()
+        cards.keep_up(file)
+        took.append((time.process_time() - began) * 1000)
+    file.close()
+    name = f"the agent's writing in a second, {_CARDS * _CONTAINERS} containers"
+    yield Figure(name, median(took), "ms")
+    yield Figure("state file", file_size(_CARDS) / _MIB, "MiB")
+
+
 def _getters(_work: Workspace, root: DriverRoot, _repeats: int) -> list[Figure]:
     walk = ROOT / "tests/judges/clients/walk.py"
     lines = root.ask(JUDGES["nvidia-ml-py"](), walk).splitlines()
@@ -98,7 +121,7 @@ def _xids(work: Workspace, _root: DriverRoot, repeats: int) -> list[Figure]:
         took += _ways(program, root, file)
         file.close()
     return [
-        Figure("a Xid to the list of NVIDIA's plugin", median(took), "ms", 20, "never"),
+        Figure("a Xid in the file to NVIDIA's plugin's list", median(took), "ms", 20, "never"),
         Figure("the longest", max(took), "ms"),
     ]
 

@@ -19,7 +19,7 @@ _LOADS = ("80", "20-60", "sine:20-80:10m", "training", "inference:10-80")
 def load_model_figures(repeats: int) -> Section:
     """Measure a second at the usual speed, one with new holders, and one that lasts long."""
     say("load model")
-    usual, fast = _source(1), _source(10_000)
+    usual, fast = at_work(CARDS, CONTAINERS), at_work(CARDS, CONTAINERS, time_factor=10_000)
     return Section(
         f"Load model: {CARDS} cards x {CONTAINERS} containers, CPU of one second",
         [
@@ -31,14 +31,15 @@ def load_model_figures(repeats: int) -> Section:
     )
 
 
-def _source(time_factor: int) -> tuple[NodeState, LoadSource]:
-    given = {"nvidia-cards": CARDS, "nvidia-split": CONTAINERS, "time-factor": time_factor}
+def at_work(cards: int, containers: int, time_factor: int = 1) -> tuple[NodeState, LoadSource]:
+    """Return a node with so many containers at work on each card, and what lets time pass there."""
+    given = {"nvidia-cards": cards, "nvidia-split": containers, "time-factor": time_factor}
     given["nvidia-memory-factor"] = 1024
     settings = load({"vendors": "nvidia", **{name: str(value) for name, value in given.items()}})
     state = NodeState(configured_node(settings, None))
     holders = []
     for card in state.node.cards:
-        for slot in range(CONTAINERS):
+        for slot in range(containers):
             name = f"p{card.index}-{slot}"
             annotations = {"hami-mock.io/load": _LOADS[slot % len(_LOADS)]}
             state.pods["default", name] = Pod("default", name, annotations=annotations)

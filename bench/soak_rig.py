@@ -20,6 +20,7 @@ import grpc
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from bench.workspace import Workspace, free_port
+from hami_mock.views.driver.root import SETTERS
 from tests.integration.fake_api_server import FakeApiServer, api_server
 from tests.integration.grpcio_kubelet import GrpcioKubelet
 
@@ -115,6 +116,7 @@ class Rig:
     portal: BlockingPortal
     config: Path
     control: Path
+    setters: Path
     port: int
 
     def ask(self, command: str, **arguments: Any) -> Any:
@@ -171,6 +173,8 @@ def rig(work: Workspace, config: str) -> Iterator[Rig]:
             "config": file,
             "hami": "on",
             "kubernetes-events": "on",
+            "driver": "on",
+            "driver-root": work.folder / "driver",
         }
         counts = work.folder / "counts.json"
         command = [
@@ -183,7 +187,8 @@ def rig(work: Workspace, config: str) -> Iterator[Rig]:
         own = Workspace(work.folder, {**environment, "PYTHONPATH": path})
         with log.open("w") as stderr, own.process(command, log=stderr) as process:
             agent = SoakedAgent(process, counts, log)
-            found = Rig(agent, kubelet, api, portal, file, control, port)
+            setters = work.folder / "driver" / SETTERS
+            found = Rig(agent, kubelet, api, portal, file, control, setters, port)
             found.wait_until_ready()
             yield found
 

@@ -214,6 +214,7 @@ class Trouble:
         for family, address in (
             (socket.AF_INET, ("127.0.0.1", self._rig.port)),
             (socket.AF_UNIX, str(self._rig.control)),
+            (socket.AF_UNIX, str(self._rig.setters)),
             (socket.AF_UNIX, plugin),
         ):
             with socket.socket(family) as connection, suppress(OSError):

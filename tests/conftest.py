@@ -3,21 +3,30 @@
 import importlib
 import logging
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from grpc_tools import protoc
 
+# Who runs the tests in the background may have these ignored. Programs would inherit that, and
+# never hear a Ctrl-C that a test sends them.
+for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, usual)
+
 
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep the developer's own environment out of the settings."""
     for name in list(os.environ):
-        if name.startswith("HAMI_MOCK_") or name in ("NODE_NAME", "KUBECONFIG"):
+        is_proxy = name.lower() in ("http_proxy", "https_proxy", "no_proxy")
+        if name.startswith("HAMI_MOCK_") or name in ("NODE_NAME", "KUBECONFIG") or is_proxy:
             monkeypatch.delenv(name)
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     # The defaults are places of this machine's own agent and kubelet.
@@ -43,15 +52,28 @@ def google_messages() -> Iterator[ModuleType]:
 
     They are generated afresh, so that they can't be older than protos/.
     """
+    with _generated("deviceplugin") as (messages,):
+        yield messages
+
+
+@pytest.fixture(scope="session")
+def dra_messages() -> Iterator[tuple[ModuleType, ...]]:
+    """The same of a DRA driver's messages: claims, health, registration."""
+    with _generated("dra", "dra_health", "pluginregistration") as found:
+        yield found
+
+
+@contextmanager
+def _generated(*names: str) -> Iterator[tuple[ModuleType, ...]]:
+    protos = Path(__file__).parent.parent / "protos"
     with tempfile.TemporaryDirectory() as folder:
-        proto = Path(__file__).parent.parent / "protos" / "deviceplugin.proto"
-        code = protoc.main(
-            ["protoc", f"--proto_path={proto.parent}", f"--python_out={folder}", str(proto)]
+        files = [str(protos / f"{name}.proto") for name in names]
+        assert (
+            protoc.main(["protoc", f"--proto_path={protos}", f"--python_out={folder}", *files]) == 0
         )
-        assert code == 0
         sys.path.insert(0, folder)
         try:
-            yield importlib.import_module("deviceplugin_pb2")
+            yield tuple(importlib.import_module(f"{name}_pb2") for name in names)
         finally:
             sys.path.remove(folder)
 

@@ -3,13 +3,11 @@
 import json
 import os
 import re
-import tempfile
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from datetime import UTC, datetime
 from functools import cache
 from io import BytesIO, TextIOWrapper
-from pathlib import Path
 from typing import Any
 
 from hami_mock.cli.main import main
@@ -35,10 +33,13 @@ from hami_mock.sources.annotated.derive import derive, relevant
 from hami_mock.sources.annotated.node_object import quantity
 from hami_mock.sources.configured import configured_node
 from hami_mock.vendors import Vendor, nvidia_mig
+from hami_mock.vendors.amd import COMPUTE_UNITS
 from hami_mock.vendors.handout import Container, hand_out
+from hami_mock.views import status_note
 from tests.fuzz import seeds
-from tests.fuzz.target import Broken, Target
+from tests.fuzz.target import Broken, Target, folder
 from tests.makers import BY_WORD, ENFLAME, METAX
+from tests.unit.builders import cards
 
 NOW = datetime(2026, 11, 15, 23, 30, tzinfo=UTC)
 _NO_ERROR: tuple[type[Exception], ...] = ()
@@ -53,15 +54,8 @@ def _of_text(read: Callable[[str], object]) -> Callable[[bytes], object]:
     return lambda data: read(_text(data))
 
 
-@cache
-def _folder() -> Path:
-    """A folder of this process, which goes with it."""
-    _folder.keep = tempfile.TemporaryDirectory(prefix="hm-fuzz-")  # type: ignore[attr-defined]
-    return Path(_folder.keep.name)  # type: ignore[attr-defined]
-
-
 def file_of(data: bytes, name: str = "input.yaml") -> str:
-    path = _folder() / name
+    path = folder() / name
     path.write_bytes(data)
     return str(path)
 
@@ -153,6 +147,15 @@ def _lock(text: str) -> None:
         raise Broken("a lock has another time after it was written")
 
 
+def _status_note(text: str) -> None:
+    found = status_note.read({status_note.ANNOTATION: text})
+    amounts = {name: count or 0 for name, count in found.items()}
+    confirmed = {name for name, count in found.items() if count is not None}
+    again = status_note.write(amounts, confirmed)
+    if status_note.read({status_note.ANNOTATION: again or "{}"}) != found:
+        raise Broken("a note of units reads otherwise after it was written")
+
+
 def _mig(text: str) -> None:
     """Let a container have the instances that the annotation reserves for it."""
     devices = Assignment.parse("GPU-1,NVIDIA,1,1:;").containers[0]
@@ -166,6 +169,16 @@ def _templates(text: str) -> None:
     devices = Assignment.parse("0E3A8B1C,Ascend910B3,1,1:;").containers[0]
     own = {"huawei.com/Ascend910B3": text}
     hand_out(Container(BY_WORD["Ascend910B3"], own, 0, devices, ("0",), "x"))
+
+
+def _compute_units(text: str) -> None:
+    """Let a container have what the annotations of its own and of another pod leave."""
+    amd = BY_WORD["AMD"]
+    own = cards(1, amd.vendor)
+    text = text.replace("GPU-1", own[0].uuid)
+    devices = Assignment.parse(f"{own[0].uuid},AMD,1,1:;").containers[0]
+    for annotations, others in (({COMPUTE_UNITS: text}, ()), ({}, (text,))):
+        hand_out(Container(amd, annotations, 0, devices, ("0",), "x", cards=own, shared=others))
 
 
 def _json(text: str) -> None:
@@ -219,8 +232,8 @@ def _annotated(data: bytes) -> None:
 
 
 def _unit_record(data: bytes) -> None:
-    (_folder() / unit_record.FILE).write_bytes(data)
-    unit_record.read(_folder(), load({"node-name": "n1"}))
+    (folder() / unit_record.FILE).write_bytes(data)
+    unit_record.read(folder(), load({"node-name": "n1"}))
 
 
 def _unit_ids(text: str) -> None:
@@ -339,8 +352,15 @@ TARGETS = (
     Target("drs", _register(ENFLAME), (Malformed,), _encoded(*seeds.DRS), _KEYS),
     Target("assignment", _of_text(_assignment), (Malformed,), _encoded(*seeds.ASSIGNMENTS)),
     Target("templates", _of_text(_templates), (Malformed,), _encoded(*seeds.TEMPLATES), _KEYS),
+    Target(
+        "compute-units",
+        _of_text(_compute_units),
+        (Malformed, HamiMockError),
+        _encoded(*seeds.COMPUTE_UNITS),
+    ),
     Target("handshake", _of_text(_handshake), _NO_ERROR, _encoded(*seeds.HANDSHAKES)),
     Target("lock", _of_text(_lock), (Malformed,), _encoded(*seeds.LOCKS)),
+    Target("status-note", _of_text(_status_note), _NO_ERROR, _encoded(*seeds.STATUS_NOTES)),
     Target("scores", _of_text(scores.decode), (Malformed,), _encoded(*seeds.SCORES), _KEYS),
     Target("mig", _of_text(_mig), (Malformed, HamiMockError), _encoded(*seeds.MIG), _KEYS),
     Target("go-values", _of_text(_json), (Malformed,), _encoded(*seeds.REGISTERS, "[{}]"), _KEYS),

@@ -39,11 +39,13 @@ HANDSHAKES = (
     "Deleted_2026.11.15 23:25:11",
 )
 LOCKS = ("2026-11-15T23:25:11Z,default,p1", "2026-11-15T23:25:11.123+02:00")
+STATUS_NOTES = ('{"nvidia.com/gpumem": 1572864, "nvidia.com/gpucores": null}',)
 SCORES = ('[{"uuid":"GPU-1","score":{"GPU-2":120}},{"uuid":"GPU-2","score":{"GPU-1":120}}]',)
 MIG = (
     '[{"containerIndex":0,"deviceIndex":0,"gpuUUID":"GPU-1","profile":"3g.20gb",'
     '"placement":{"start":0,"size":4}}]',
 )
+COMPUTE_UNITS = ('{"GPU-1":"0-3,8,10-12","GPU-2":"0-303"}', '{"GPU-1":" 0 - 1 , ,3"}')
 TEMPLATES = ('[{"UUID":"0E3A8B1C","temp":"vir05_1c_16g"}]',)
 DURATIONS = ("30s", "2m", "1h30m", "500ms", "1d2h3m4.5s", "0.25", "90")
 MOMENTS = ("10:00", "23:59:59.5", "2026-11-16 10:00", "2026-11-16T10:00:00Z", "2m", "20261116")
@@ -174,3 +176,23 @@ _LABELS = {
 LABELLED_NODES = [json.dumps({"metadata": {**node()["metadata"], **_LABELS}}).encode()]
 PODS = [json.dumps(pod()).encode()]
 OBJECTS = [*NODES, *PODS, json.dumps({"kind": "List", "items": [node(), pod()]}).encode()]
+
+KUBECONFIGS = [
+    "current-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n"
+    "clusters: [{name: k, cluster: {server: 'https://10.0.0.1:6443', proxy-url: 'http://u:p@p:1', "
+    "certificate-authority-data: Q0E=, tls-server-name: x, insecure-skip-tls-verify: true}}]\n"
+    f"users: [{{name: u, user: {{{user}}}}}]\n"
+    for user in (
+        "token: t",
+        "tokenFile: kubeconfig, as: jane, as-groups: [g], as-user-extra: {a: [b]}",
+        "username: u, password: p, client-certificate: kubeconfig, client-key-data: Q0E=",
+        "auth-provider: {name: oidc, config: {id-token: a.b.c}}",
+        "exec: {apiVersion: v1, command: x}",
+    )
+]
+CREDENTIALS = [
+    '{"apiVersion": "v1", "kind": "ExecCredential", "status": {"token": "t", '
+    '"expirationTimestamp": "2030-01-02T03:04:05Z"}}',
+    '{"apiVersion": "v1", "kind": "ExecCredential", "status": {"clientCertificateData": "C", '
+    '"clientKeyData": "K"}}',
+]

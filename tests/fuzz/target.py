@@ -1,9 +1,11 @@
 """What is fuzzed: a function of bytes, what it may raise, and how an input is judged."""
 
 import logging
+import tempfile
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from hami_mock.errors import HamiMockError, UsageError
@@ -32,6 +34,13 @@ class Target:
     words: Sequence[bytes] = ()
     is_guided: bool = True
     """Whether it runs in this thread, where its lines can be seen."""
+
+
+@cache
+def folder() -> Path:
+    """A folder of this process, which goes with it."""
+    folder.keep = tempfile.TemporaryDirectory(prefix="hm-fuzz-")  # type: ignore[attr-defined]
+    return Path(folder.keep.name)  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)

@@ -1,36 +1,53 @@
-"""A small API server: nodes and pods over HTTP, with all that can go wrong on command."""
+"""A small API server: objects over HTTP, with all that can go wrong on command."""
 
 import json
-import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from ssl import SSLContext
+from typing import Any, Self
 
 import anyio
 import pytest
 from aiohttp import web
 
 from hami_mock.kit.concurrency import first_of
+from tests.integration.fake_api_objects import (
+    RefusedError,
+    changed,
+    is_selected,
+    labels_of,
+    merge,
+)
 
 Object = dict[str, Any]
 Key = tuple[str, str, str]
-MOST_ANNOTATION_BYTES = 2**18
-"""All keys and values together, as with the real one."""
+VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 Hook = Callable[[web.Request], Awaitable[None]]
 
 
 @dataclass(frozen=True)
 class Write:
-    """A patch that was taken."""
+    """A patch that was taken: of annotations, labels and the status, or of a JSON patch's kind."""
 
     resource: str
+    """With the subresource: "nodes/status"."""
     name: str
-    annotations: dict[str, str | None]
+    annotations: dict[str, str | None] = field(default_factory=dict)
     labels: dict[str, str | None] = field(default_factory=dict)
+    operations: tuple[Object, ...] = ()
+    status: Object = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, resource: str, name: str, patch: Object | list[Object]) -> Self:
+        if isinstance(patch, list):
+            return cls(resource, name, operations=tuple(patch))
+        metadata, status = patch.get("metadata", {}), patch.get("status", {})
+        annotations, labels = metadata.get("annotations", {}), metadata.get("labels", {})
+        return cls(resource, name, annotations, labels, status=status)
 
 
 @dataclass
@@ -41,8 +58,9 @@ class FakeApiServer:
     writes: list[Write] = field(default_factory=list)
     created: list[Object] = field(default_factory=list)
     """What was made with POST."""
+    version: str = "v1.37.1"
     requests: list[str] = field(default_factory=list)
-    """Each as "get nodes n1"."""
+    """Each as "get nodes n1" or "patch nodes/status n1"."""
     refuse: Callable[[str], int | None] = lambda _: None
     """Gives a status for a request that should be refused."""
     retry_after: str = ""
@@ -94,7 +112,7 @@ class FakeApiServer:
     ) -> None:
         """Change annotations, as somebody else would."""
         thing = deepcopy(self.objects[resource, namespace, name])
-        _merge(thing, {"metadata": {"annotations": annotations}})
+        merge(thing, {"metadata": {"annotations": annotations}})
         self.put(resource, thing)
 
     def annotations(self, resource: str, name: str, namespace: str = "") -> dict[str, str]:
@@ -104,10 +122,16 @@ class FakeApiServer:
         )
         return found
 
+    def set_status(self, name: str, **parts: Mapping[str, str | None]) -> None:
+        """Change a node's capacity or allocatable, as its kubelet or somebody else would."""
+        thing = deepcopy(self.objects["nodes", "", name])
+        merge(thing, {"status": parts})
+        self.put("nodes", thing)
+
     def label(self, name: str, labels: dict[str, str | None]) -> None:
         """Change labels of a node, as somebody else would."""
         thing = deepcopy(self.objects["nodes", "", name])
-        _merge(thing, {"metadata": {"labels": labels}})
+        merge(thing, {"metadata": {"labels": labels}})
         self.put("nodes", thing)
 
     def labels(self, name: str) -> dict[str, str]:
@@ -139,78 +163,95 @@ class FakeApiServer:
 
     # What the agent sees.
 
+    async def tell_version(self, _: web.Request) -> web.Response:
+        return web.json_response({"gitVersion": self.version})
+
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        parts = request.path.removeprefix("/api/v1/").split("/")
+        parts = request.path.split("/")[3 if request.path.startswith("/api/") else 4 :]
         namespace = parts[1] if parts[0] == "namespaces" else ""
-        resource, *name = parts[2:] if namespace else parts
-        verb = "patch" if request.method == "PATCH" else "get" if name else "list"
+        resource, name, sub, *_ = (*(parts[2:] if namespace else parts), "", "")
+        verb = VERBS.get(request.method) or ("get" if name else "list")
         verb = "watch" if "watch" in request.query else verb
-        verb = "create" if request.method == "POST" else verb
-        line = " ".join((verb, resource, *name))
+        whole = f"{resource}/{sub}" if sub else resource
+        line = f"{verb} {whole} {name}".rstrip()
         self.requests.append(line)
         self._stir()
         if status := self.refuse(line):
-            refusal = _status(status, f"no {line} today")
-            if self.retry_after:
-                refusal.headers["Retry-After"] = self.retry_after
-            return refusal
+            return _status(status, f"no {line} today", self.retry_after)
         if (body := self.answer(line)) is not None:
             return web.Response(body=body, content_type="application/json")
-        if verb == "watch":
-            response = web.StreamResponse()
-            with suppress(ConnectionResetError):  # who watched may have gone
-                await self._watch(resource, request, response)
-            return response
-        if verb == "create":
-            self.created.append(await request.json())
-            self._stir()
-            return web.json_response(self.created[-1], status=201)
-        if verb == "list":
-            return self._list(resource, request.query.get("fieldSelector", ""))
-        return await self._single(request, (resource, namespace, name[0]))
+        try:
+            match verb:
+                case "watch":
+                    done = self._watch(resource, request)
+                case "create":
+                    done = self._create(resource, namespace, request)
+                case "list":
+                    done = self._list(resource, request)
+                case _:
+                    done = self._single(request, (resource, namespace, name), sub)
+            return await done
+        except RefusedError as error:
+            return _status(*error.args)
 
-    def _list(self, resource: str, selector: str) -> web.StreamResponse:
+    async def _watch(self, resource: str, request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        with suppress(ConnectionResetError):  # who watched may have gone
+            await self._send_events(resource, request, response)
+        return response
+
+    async def _create(
+        self, resource: str, namespace: str, request: web.Request
+    ) -> web.StreamResponse:
+        thing = await request.json()
+        self.created.append(deepcopy(thing))
+        metadata = thing["metadata"]
+        if prefix := metadata.pop("generateName", ""):
+            metadata["name"] = f"{prefix}{self._version:05x}"
+        if (resource, namespace, metadata["name"]) in self.objects:
+            raise RefusedError(409, f"{resource} {metadata['name']!r} already exists")
+        return web.json_response(self.put(resource, thing), status=201)
+
+    async def _list(self, resource: str, request: web.Request) -> web.StreamResponse:
+        selector = request.query.get("fieldSelector", "")
         items = [
             thing
             for (kind, *_), thing in self.objects.items()
-            if kind == resource and _is_selected(thing, selector)
+            if kind == resource and is_selected(thing, selector)
         ]
         version = {"resourceVersion": str(self._version)}
         return web.json_response({"metadata": version, "items": items})
 
-    async def _single(self, request: web.Request, key: Key) -> web.StreamResponse:
+    async def _single(self, request: web.Request, key: Key, sub: str) -> web.StreamResponse:
         if request.method == "PATCH" and self.before_patch:
             hook, self.before_patch = self.before_patch, None
             await hook(request)
         thing = self.objects.get(key)
         if thing is None:
-            return _status(404, f"{key[0]} {key[2]!r} not found")
+            raise RefusedError(404, f"{key[0]} {key[2]!r} not found")
         if request.method == "GET":
             return web.json_response(thing)
-        assert request.headers["Content-Type"] == "application/merge-patch+json"
-        patch = await request.json()
-        version = patch["metadata"].pop("resourceVersion", None)
-        if version not in (None, thing["metadata"]["resourceVersion"]):
-            return _status(409, "the object has been modified")
-        thing = deepcopy(thing)
-        _merge(thing, patch)
-        if _annotation_bytes(thing) > MOST_ANNOTATION_BYTES:
-            return _status(422, "metadata.annotations: Too long: may not be more than 262144 bytes")
-        if odd := [pair for pair in labels_of(thing).items() if not _is_label(*pair)]:
-            return _status(422, f"metadata.labels: Invalid value: {odd}")
-        parts = (patch["metadata"].get(part, {}) for part in ("annotations", "labels"))
-        self.writes.append(Write(key[0], key[2], *parts))
-        thing = self.put(key[0], thing)
+        if request.method == "DELETE":
+            self.remove(key[0], key[2], key[1])
+            return web.json_response({"kind": "Status", "status": "Success"})
+        body = await request.json()
+        new = changed(thing, body, request.headers["Content-Type"], sub)
+        if "dryRun" in request.query:
+            return web.json_response(new)
+        if request.method == "PATCH":
+            whole = f"{key[0]}/{sub}" if sub else key[0]
+            self.writes.append(Write.of(whole, key[2], body))
+        thing = self.put(key[0], new)
         if self.lose_answers:
             self.lose_answers -= 1
             assert request.transport is not None
             request.transport.close()
         return web.json_response(thing)
 
-    async def _watch(
+    async def _send_events(
         self, resource: str, request: web.Request, response: web.StreamResponse
     ) -> None:
-        selector = request.query["fieldSelector"]
+        selector = request.query.get("fieldSelector", "")
         seen = int(request.query["resourceVersion"])
         assert request.query["timeoutSeconds"]
         await response.prepare(request)
@@ -225,7 +266,7 @@ class FakeApiServer:
         while not ending.is_set():
             changed = self._changed
             for version, of, kind, thing in () if self.hold_events else tuple(self._events):
-                is_meant = kind == "BOOKMARK" or _is_selected(thing, selector)
+                is_meant = kind == "BOOKMARK" or is_selected(thing, selector)
                 if version > seen and of == resource and is_meant:
                     seen = version
                     await response.write(_line(kind, thing))
@@ -245,40 +286,32 @@ class FakeApiServer:
 
 
 @asynccontextmanager
-async def api_server(folder: Path) -> AsyncIterator[FakeApiServer]:
-    """Serve, and let $KUBECONFIG say where."""
-    from kubernetes_asyncio.config import kube_config
-
-    server = FakeApiServer()
+async def serving(server: FakeApiServer, tls: SSLContext | None = None) -> AsyncIterator[str]:
+    """Serve; yield the URL."""
     app = web.Application(client_max_size=2**24)
+    app.router.add_get("/version", server.tell_version)
     app.router.add_route("*", "/{path:.*}", server.handle)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
+        host, port = runner.addresses[0][:2]
+        yield f"http{'s' if tls else ''}://{host}:{port}"
+    finally:
+        server.end_watches()
+        await runner.cleanup()
+
+
+@asynccontextmanager
+async def api_server(folder: Path) -> AsyncIterator[FakeApiServer]:
+    """Serve, and let $KUBECONFIG say where."""
+    server = FakeApiServer()
     path = folder / "kubeconfig"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KUBECONFIG", str(path))
-        # kubernetes_asyncio reads the variable once, when it is imported.
-        patch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", str(path))
-        try:
-            await web.TCPSite(runner, "127.0.0.1", 0).start()
-            host, port = runner.addresses[0][:2]
-            path.write_text(_kubeconfig(f"http://{host}:{port}"))
+        async with serving(server) as url:
+            path.write_text(_kubeconfig(url))
             yield server
-        finally:
-            server.end_watches()
-            await runner.cleanup()
-
-
-def _is_selected(thing: Object, selector: str) -> bool:
-    key, _, value = selector.partition("=")
-    match key:
-        case "":
-            return True
-        case "metadata.name":
-            return bool(thing["metadata"]["name"] == value)
-        case "spec.nodeName":
-            return bool(thing.get("spec", {}).get("nodeName") == value)
-    raise AssertionError(selector)
 
 
 def _kubeconfig(url: str) -> str:
@@ -294,38 +327,10 @@ def _kubeconfig(url: str) -> str:
     )
 
 
-def _merge(thing: Object, patch: Object) -> None:
-    for key, value in patch.items():
-        if value is None:
-            thing.pop(key, None)
-        elif isinstance(value, dict):
-            _merge(thing.setdefault(key, {}), value)
-        else:
-            thing[key] = value
-
-
-def labels_of(thing: Object) -> dict[str, str]:
-    labels: dict[str, str] = thing["metadata"].get("labels") or {}
-    return labels
-
-
-def _is_label(key: str, value: str) -> bool:
-    domain, _, name = key.rpartition("/")
-    word = r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
-    subdomain = r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?)?"
-    patterns = ((word, name), (f"({word})?", value), (subdomain, domain))
-    return all(re.fullmatch(pattern, text) for pattern, text in patterns)
-
-
-def _annotation_bytes(thing: Object) -> int:
-    annotations: dict[str, str] = thing["metadata"].get("annotations") or {}
-    return sum(
-        len(f"{key}{value}".encode(errors="surrogatepass")) for key, value in annotations.items()
-    )
-
-
-def _status(status: int, message: str) -> web.Response:
-    return web.json_response({"kind": "Status", "message": message, "code": status}, status=status)
+def _status(status: int, message: str, retry_after: str = "") -> web.Response:
+    body = {"kind": "Status", "message": message, "code": status}
+    headers = {"Retry-After": retry_after} if retry_after else {}
+    return web.json_response(body, status=status, headers=headers)
 
 
 def _line(kind: str, thing: Object) -> bytes:

@@ -17,9 +17,10 @@ from hami_mock.node.fault import Fault, FaultKind
 from hami_mock.node.fault_kinds import LOST, UNHEALTHY
 from hami_mock.node.resources import Resource
 from hami_mock.node.state import NodeState
-from hami_mock.views.hami import allocator as module
+from hami_mock.vendors.scheduling import PluginConfig
 from hami_mock.views.hami.allocator import Allocator
 from hami_mock.views.hami.attempt import REASON
+from hami_mock.views.hami.left_behind import LeftBehind
 from tests.integration.fake_api_server import FakeApiServer, api_server
 from tests.makers import BY_WORD
 from tests.unit.builders import NODE
@@ -46,6 +47,7 @@ class Rig:
         self.state = state
         self.kubernetes = kubernetes
         self.allocator = Allocator(state, kubernetes)
+        self.left_behind = LeftBehind(state, kubernetes, self.allocator.troubles)
 
     def bind(self, bound: dict[str, Any], *, lock: bool = True) -> None:
         """Do what HAMi's scheduler does when it binds a pod."""
@@ -97,6 +99,7 @@ def test_the_assigned_card_and_its_limits_are_the_answer(tmp_path: Path) -> None
                 "CUDA_DEVICE_MEMORY_LIMIT_0": "3000m",
                 "CUDA_DEVICE_SM_LIMIT": "30",
                 "CUDA_DEVICE_MEMORY_SHARED_CACHE": "/usr/local/vgpu/uid-p1_0.cache",
+                "LIBCUDA_LOG_LEVEL": "1",
             }
         ]
         assert rig.annotations()[TO_ALLOCATE] == ";"
@@ -422,83 +425,6 @@ def test_a_lock_that_can_not_be_given_back_costs_no_pod(
     assert "can't release the lock of pod default/p1" in caplog.text
 
 
-@pytest.mark.parametrize("point", ["pods", "nodes"])
-def test_an_agent_killed_in_the_middle_leaves_nothing_that_the_next_one_does_not_mend(
-    tmp_path: Path, point: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_LOOK_AGAIN_SECONDS", 0.05)
-
-    async def scenario(rig: Rig) -> None:
-        rig.bind(pod(vgpu=segment(B)))
-        # Killed: what it would have written from here on never arrives.
-        rig.server.refuse = lambda line: 503 if line.startswith(f"patch {point}") else None
-        with anyio.move_on_after(0.5):
-            await rig.ask(1)
-        rig.server.refuse = lambda _: None
-        assert LOCK in rig.node
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(rig.allocator.run)
-            failed = rig.server.objects["pods", "default", "p1"]
-            rig.server.put("pods", {**failed, "status": {"phase": "Failed"}})
-            await rig.server.wait_until(lambda: LOCK not in rig.node)
-            tasks.cancel_scope.cancel()
-        rig.bind(pod("p2", vgpu=segment(A)))
-        assert visible(await rig.ask(1)) == [A]
-        assert rig.is_done("p2")
-
-    run(tmp_path, scenario)
-
-
-def test_a_lock_left_behind_goes_as_soon_as_its_pod_can_not_come(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_LOOK_AGAIN_SECONDS", 0.05)
-
-    async def scenario(rig: Rig) -> None:
-        await rig.allocator.clear_lock()  # no lock at all
-        rig.lock("gone")
-        await rig.allocator.clear_lock()
-        assert LOCK not in rig.node
-        rig.bind(pod(vgpu=segment(B)))
-        rig.server.refuse = lambda _: 503
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(rig.allocator.clear_lock)
-            await rig.server.wait_until(
-                lambda: rig.server.requests[-2:] == [f"get nodes {NODE}"] * 2
-            )
-            rig.server.refuse = lambda _: None
-            await rig.server.wait_until(lambda: rig.server.requests[-1] == "get pods p1")
-            assert LOCK in rig.node  # this one may still come
-            # Another pod's lock is a new life, and none of an old agent's business.
-            rig.bind(pod("p2", vgpu=segment(B)))
-        assert "default,p2" in rig.node[LOCK]
-
-    run(tmp_path, scenario)
-
-
-def test_a_lock_that_a_failure_left_behind_goes_when_the_api_server_is_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_LOOK_AGAIN_SECONDS", 0.05)
-    monkeypatch.setattr(module, "CLEANUP_SECONDS", 0.05)
-
-    async def scenario(rig: Rig) -> None:
-        async with anyio.create_task_group() as tasks:
-            await tasks.start(rig.allocator.run)
-            rig.bind(pod(vgpu=segment("GPU-of-another-node")))
-            rig.server.refuse = lambda line: 403 if line.startswith("patch") else None
-            with pytest.raises(NotAssigned):
-                await rig.ask(1)
-            assert LOCK in rig.node
-            rig.server.refuse = lambda _: None
-            failed = rig.server.objects["pods", "default", "p1"]
-            rig.server.put("pods", {**failed, "status": {"phase": "Failed"}})
-            await rig.server.wait_until(lambda: LOCK not in rig.node)
-            tasks.cancel_scope.cancel()
-
-    run(tmp_path, scenario)
-
-
 def test_a_restarted_kubelet_that_asks_again_is_told_so(tmp_path: Path) -> None:
     async def scenario(rig: Rig) -> None:
         rig.bind(pod(vgpu=segment(B)))
@@ -646,10 +572,91 @@ def test_ascend_gets_its_template(tmp_path: Path) -> None:
             {"ASCEND_VISIBLE_DEVICES": "1", "ASCEND_VNPU_SPECS": "vir05_1c_16g"}
         ]
         soft = pod("soft", words={word: segment(card, word=word, memory=5000, cores=20)})
-        soft["metadata"]["annotations"]["huawei.com/vnpu-mode"] = "hami-core"
+        soft["metadata"]["annotations"] |= {
+            "huawei.com/vnpu-mode": "hami-core",
+            f"huawei.com/{word}": json.dumps([{"UUID": card, "memory": 5000, "core": 20}]),
+        }
         rig.bind(soft)
         assert await rig.ask(1, resource=npu) == [
-            {"ASCEND_VISIBLE_DEVICES": "1", "NPU_MEM_QUOTA": "5000", "NPU_PRIORITY": "20"}
+            {
+                "ASCEND_VISIBLE_DEVICES": "1",
+                "NPU_MEM_QUOTA": "5000",
+                "NPU_PRIORITY": "20",
+                "NPU_GLOBAL_SHM_PATH": "/hami-shared-region/1_global_registry",
+                "NPU_LOCAL_SHM_PATH": "/hami-vnpu-shmem/vnpu_local_shmem",
+            }
         ]
 
     run(tmp_path, scenario, npu)
+
+
+def test_the_configuration_has_a_word_in_the_answer(tmp_path: Path) -> None:
+    gpu = count_resource(plugin=PluginConfig({"log_level": "4", "core_policy": "disable"}))
+
+    async def scenario(rig: Rig) -> None:
+        rig.bind(pod(vgpu=segment(B)))
+        (found,) = await rig.ask(1, resource=gpu)
+        assert found["LIBCUDA_LOG_LEVEL"] == "4"
+        assert found["GPU_CORE_UTILIZATION_POLICY"] == "disable"
+
+    run(tmp_path, scenario, gpu)
+
+
+def test_pods_on_one_of_amds_cards_have_different_compute_units(tmp_path: Path) -> None:
+    gpu = count_resource(BY_WORD["AMD"])
+    first, second = (card.uuid for card in gpu.cards)
+    units = "hami.io/amd-cu-allocated"
+
+    def amd_pod(name: str, *segments: str) -> dict[str, Any]:
+        return pod(name, amd="".join(segments))
+
+    def part(*cards: str, cores: int) -> str:
+        return segment(*cards, word="AMD Instinct MI300X", cores=cores)
+
+    async def scenario(rig: Rig) -> None:
+        rig.bind(amd_pod("p1", part(first, cores=76), part(second, first, cores=4)))
+        (one,) = await rig.ask(1, resource=gpu)
+        assert one == {
+            "ROCR_VISIBLE_DEVICES": first,
+            "HIP_DEVICE_MEMORY_LIMIT": "3000m",
+            "HSA_CU_MASK": "0:0-75",
+        }
+        (two,) = await rig.ask(2, resource=gpu)
+        assert two["HSA_CU_MASK"] == "0:0-3;1:76-79"
+        assert json.loads(rig.annotations()[units]) == {first: "0-79", second: "0-3"}
+        assert rig.is_done()
+
+        rig.bind(amd_pod("p2", part(first, cores=10)))
+        assert (await rig.ask(1, resource=gpu))[0]["HSA_CU_MASK"] == "0:80-89"
+        # What has ended gives its units back.
+        ended = amd_pod("p1")
+        ended["metadata"]["annotations"][units] = rig.annotations()[units]
+        rig.server.put("pods", {**ended, "status": {"phase": "Succeeded"}})
+        rig.bind(amd_pod("p3", part(first, cores=81)))
+        assert (await rig.ask(1, resource=gpu))[0]["HSA_CU_MASK"] == "0:0-79,90"
+
+        rig.bind(amd_pod("p4", part(first, cores=300)))
+        with pytest.raises(NotAssigned, match="and 213 of its 304 are free"):
+            await rig.ask(1, resource=gpu)
+        assert rig.annotations("p4")[BIND_PHASE] == "failed"
+        assert LOCK not in rig.node
+
+    run(tmp_path, scenario, gpu)
+
+
+def test_birens_plugin_says_when_a_pod_failed_but_not_that_it_succeeded(tmp_path: Path) -> None:
+    biren = count_resource(BY_WORD["Biren"])
+    uuid = biren.cards[1].uuid
+
+    async def scenario(rig: Rig) -> None:
+        rig.bind(pod(Biren=segment(uuid, word="Biren")))
+        assert await rig.ask(1, resource=biren) == [{"BR_PHY_CARDS": "card_1"}]
+        assert rig.annotations()[BIND_PHASE] == "allocating"
+        assert LOCK not in rig.node
+        rig.bind(pod("p2", Biren=segment("other", word="Biren")))
+        with pytest.raises(NotAssigned):
+            await rig.ask(1, resource=biren)
+        assert rig.annotations("p2")[BIND_PHASE] == "failed"
+        assert LOCK not in rig.node
+
+    run(tmp_path, scenario, biren)

@@ -35,6 +35,16 @@ class Cluster:
     def register(self, value: str | None) -> None:
         self._portal.call(self.server.annotate, "nodes", "n1", {REGISTER: value})
 
+    def wait_for_units(self, **amounts: int) -> None:
+        """Wait until the node's status has these units, and no others."""
+        wanted = {f"nvidia.com/{name}": str(count) for name, count in amounts.items()}
+
+        def shown() -> list[dict[str, str]]:
+            status = self.server.objects["nodes", "", "n1"].get("status", {})
+            return [status.get(part, {}) for part in ("capacity", "allocatable")]
+
+        self._portal.call(self.server.wait_until, lambda: shown() == [wanted, wanted])
+
     def interrupt(self) -> None:
         self._portal.call(lambda: self.server.end_watches(abrupt=True))
 
@@ -50,7 +60,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 @contextmanager
 def companion(kubelet: GrpcioKubelet) -> Iterator[AgentProcess]:
-    with agent_process(kubelet.folder, "--source=hami") as agent:
+    with agent_process(kubelet.folder, "--source=hami", "--units=plugin") as agent:
         kubelet.wait_for_lists(RESOURCES)
         yield agent
 
@@ -133,3 +143,21 @@ def test_an_annotation_of_no_use_ends_nothing(
         cluster.register(cards(70))
         wait_for_devices(kubelet, 70)
         assert agent.stop() == 0
+
+
+def test_units_stand_in_the_status_and_follow_the_annotation(
+    kubelet: GrpcioKubelet, cluster: Cluster
+) -> None:
+    with agent_process(kubelet.folder, "--source=hami") as agent:
+        # Nobody says which kubelet it is, so it counts as the newest; a real plugin has the slots.
+        percents = {"gpucores": 100, "gpumem-percentage": 100}
+        cluster.wait_for_units(gpumem=50, **percents)
+        cluster.register(cards(300_000, 300_000))
+        cluster.wait_for_units(gpumem=600_000, **dict.fromkeys(percents, 200))
+        cluster.register(None)
+        cluster.wait_for_units()
+        cluster.register(cards(50))
+        cluster.wait_for_units(gpumem=50, **percents)
+        assert agent.stop() == 0
+        cluster.wait_for_units()
+    assert kubelet.registrations == []

@@ -21,6 +21,7 @@ from hami_mock.cli.ctl.client import main
 from hami_mock.control import connection, server
 from hami_mock.control.protocol import MOST_REQUEST_BYTES, Request
 from hami_mock.errors import StartError
+from hami_mock.kit import own_socket
 from hami_mock.node.event_kinds import Kind
 from tests.integration.control_rig import FOLLOW, STATUS, Ends, Raw, Served
 
@@ -197,7 +198,7 @@ async def test_there_is_a_limit_to_connections(
 async def test_no_file_to_accept_with_is_no_end(
     served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(server, "_REST_SECONDS", 0.0)
+    monkeypatch.setattr(own_socket, "_REST_SECONDS", 0.0)
     errors: list[OSError] = [OSError(24, "Too many open files"), BlockingIOError()]
 
     class Listener(socket.socket):

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from hami_mock.errors import StartError
-from hami_mock.views.driver import library
 from tests.integration.agents import AgentThread, agent_thread, get
+from tests.integration.nvml_client import until
 from tests.unit.views.exporters.rig import named, samples
 
 pytest.importorskip("pynvml", reason="nvidia-ml-py is not installed")
+pytestmark = pytest.mark.usefixtures("compiled_library")
 
 MIB = 2**20
 FLAGS = {
@@ -49,19 +49,6 @@ def codes(call, *arguments):
         return error.value
     return 0
 """
-
-
-@pytest.fixture(autouse=True)
-def compiled() -> None:
-    try:
-        library.find()
-    except StartError as error:
-        pytest.skip(str(error))
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return tmp_path / "root"
 
 
 @pytest.fixture
@@ -172,6 +159,10 @@ print(json.dumps([n.nvmlDeviceGetPersistenceMode(card), n.nvmlDeviceGetComputeMo
 """,
     )
     assert seen == [0, 3, 250000]
+    # Other cards are no reason to forget it.
+    agent.call(agent.agent.set_options, {"nvidia-cards": "3"}, False)
+    kept = "print(json.dumps([n.nvmlDeviceGetCount(), n.nvmlDeviceGetComputeMode(card)]))"
+    until(lambda: ask(root, kept) == [3, 3])
     # The other names say the same.
     uuid = agent.agent.node.cards[0].uuid
     assert agent.agent.state.readings[uuid].power_limit == 250

@@ -5,6 +5,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from hami_mock.errors import NotAssigned
@@ -12,10 +13,9 @@ from hami_mock.hami.assignment import BIND_PHASE, BIND_TIME
 from hami_mock.hami.kinds import MIG_ALLOCATIONS
 from hami_mock.node.cards import CardGroup
 from hami_mock.vendors import catalog
-from hami_mock.views.hami import allocator
 from hami_mock.views.hami import attempt as module
 from hami_mock.views.hami.attempt import REASON
-from tests.integration.fake_api_server import MOST_ANNOTATION_BYTES
+from tests.integration.fake_api_objects import MOST_ANNOTATION_BYTES
 from tests.integration.test_allocator import GPU, LOCK, TO_ALLOCATE, Rig, enflame_pod, run, visible
 from tests.makers import BY_WORD
 from tests.unit.builders import NODE
@@ -30,6 +30,7 @@ MIG = count_resource(cards=nvidia_cards(CardGroup(MODEL, MODEL.memory, (None,)))
 MLU = count_resource(BY_WORD["MLU"])
 GCU = count_resource(BY_WORD["Enflame"])
 NPU = count_resource(ASCEND_910B3)
+AMD = count_resource(BY_WORD["AMD"])
 NPU_KEY = "hami.io/Ascend910B3-devices-to-allocate"
 MLU_KEY = "hami.io/cambricon-mlu-devices-to-allocate"
 
@@ -64,6 +65,13 @@ HOSTILE = {
         {
             NPU_KEY: segment(NPU.cards[0].uuid, word="Ascend910B3"),
             "huawei.com/Ascend910B3": '[{"temp":' + "[" * 50_000,
+        },
+    ),
+    "compute units that are none": (
+        AMD,
+        {
+            "hami.io/amd-devices-to-allocate": segment(AMD.cards[0].uuid, word="AMD"),
+            "hami.io/amd-cu-allocated": json.dumps({AMD.cards[0].uuid: "0-4095," * 30_000 + "x"}),
         },
     ),
 }
@@ -112,6 +120,8 @@ def test_a_forged_pod_hinders_no_other(
     vendor = good.hami.vendor
     card = f"{NODE}-cambricon-mlu-0" if resource is MLU else good.cards[0].uuid
     to_allocate = {vendor.pods.to_allocate: segment(card, card, word=vendor.word)}
+    # Ascend's plugin needs what the scheduler says of its templates too.
+    to_allocate |= {f"huawei.com/{vendor.word}": "[]"} if resource is NPU else {}
 
     async def scenario(rig: Rig) -> None:
         rig.bind(forged({**annotations, BIND_TIME: "1"}, "forged"), lock=False)
@@ -152,7 +162,7 @@ def test_a_lock_that_nobody_can_read_hinders_nobody(tmp_path: Path, lock: str) -
         rig.server.annotate("nodes", NODE, {LOCK: lock})
         assert visible(await rig.ask(1)) == [B]
         assert rig.node[LOCK] == lock
-        await rig.allocator.clear_lock()
+        await rig.left_behind.clear_up()
         assert [each for each in rig.server.requests if each.startswith("get pods")] == []
 
     run(tmp_path, scenario)
@@ -249,8 +259,6 @@ def test_what_nobody_foresaw_of_one_pod_hinders_no_other(
 def test_a_pod_that_makes_no_sense_ends_no_search_for_locks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(allocator, "_LOOK_AGAIN_SECONDS", 0.05)
-
     async def scenario(rig: Rig) -> None:
         honest = rig.kubernetes.pod
         answers: list[dict[str, Any]] = [{}, {"metadata": None}]
@@ -260,8 +268,10 @@ def test_a_pod_that_makes_no_sense_ends_no_search_for_locks(
 
         monkeypatch.setattr(rig.kubernetes, "pod", pod_of_a_strange_server)
         rig.lock("gone")
-        await rig.allocator.clear_lock()
-        assert LOCK not in rig.node
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(rig.left_behind.run)
+            await rig.server.wait_until(lambda: LOCK not in rig.node)
+            tasks.cancel_scope.cancel()
 
     run(tmp_path, scenario)
     told = [r for r in caplog.records if "can't check for a lock" in r.getMessage()]

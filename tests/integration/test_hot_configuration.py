@@ -352,6 +352,20 @@ def test_a_renamed_resource_is_registered_under_its_new_name_alone(
         assert not any(kubelet.current(name).ended for name in ALL - {GPUMEM})
 
 
+def test_a_resource_that_is_left_out_goes_and_comes_back(
+    kubelet: GrpcioKubelet, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with following(kubelet, file, monkeypatch) as agent:
+        old = kubelet.current(GPUMEM)
+        file.write_text(text(resource_mem=""))
+        kubelet.wait_until(lambda: old.ended, "the end of the list")
+        assert [card.memory for card in agent.agent.node.cards[:2]] == [50, 50]
+        assert not any(kubelet.current(name).ended for name in ALL - {GPUMEM})
+        file.write_text(text())
+        kubelet.wait_for_lists({GPUMEM}, registrations=2)
+        assert len(kubelet.devices(GPUMEM)) == 100
+
+
 def test_two_resources_that_swap_their_names_end_before_they_begin(
     kubelet: GrpcioKubelet, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

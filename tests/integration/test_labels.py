@@ -290,7 +290,9 @@ def test_an_agent_labels_its_node_only_after_the_last_registration(
     tmp_path: Path, kubelet: GrpcioKubelet
 ) -> None:
     flags = {"node-name": NODE, "socket-dir": str(kubelet.folder), "http-listen": ""}
-    settings = load({**flags, "control-socket": "", "vendors": "nvidia", "labels": "gfd"})
+    settings = load(
+        {**flags, "control-socket": "", "vendors": "nvidia", "labels": "gfd", "units": "plugin"}
+    )
 
     async def scenario(server: FakeApiServer) -> None:
         node, _ = await first_node(settings)

@@ -88,7 +88,7 @@ async def writes_so_far(server: FakeApiServer) -> int:
 
 def test_the_cards_are_written_once_and_removed_at_the_end(tmp_path: Path) -> None:
     async def scenario(server: FakeApiServer) -> None:
-        state = state_with(count_resource(), count_resource(MR_V100))
+        state = state_with(count_resource(has_scores=True), count_resource(MR_V100))
         async with registering(server, state) as kubernetes:
             await server.wait_until(lambda: REGISTER in shown(server))
             assert health(server) == health(server, ILUVATAR_REGISTER) == [True, True]
@@ -295,11 +295,13 @@ def test_an_end_without_an_api_server_is_bounded(
 
 def test_another_configuration_is_another_registration(tmp_path: Path) -> None:
     async def scenario(server: FakeApiServer) -> None:
-        first = count_resource()
+        first = count_resource(has_scores=True)
         state = state_with(first)
         async with registering(server, state):
             await server.wait_until(lambda: REGISTER in shown(server))
-            more = count_resource(cards=cards_of(first.vendor, 4), split=5)
+            state.change(state_with(count_resource()).node)
+            await server.wait_until(lambda: SCORE not in shown(server))
+            more = count_resource(cards=cards_of(first.vendor, 4), split=5, has_scores=True)
             state.change(state_with(more).node)
             await server.wait_until(lambda: len(decode(shown(server)[REGISTER])) == 4)
             assert {device.count for device in decode(shown(server)[REGISTER])} == {5}

@@ -83,9 +83,10 @@ def test_the_programs_are_the_containers(agent: AgentThread, path: str) -> None:
 @pytest.mark.parametrize(
     ("verb", "parameters", "health"),
     [
-        ("fail", {"xid": 79}, "unhealthy"),
+        ("fail", {"xid": 94}, "unhealthy"),
         ("degrade", {"reason": "ecc"}, "degraded"),
         ("lose", {}, "lost"),
+        ("fail", {"xid": 79}, "lost"),
     ],
 )
 def test_faults_are_seen(
@@ -97,7 +98,7 @@ def test_faults_are_seen(
         agent.call(state.load_changes.next().wait)
     told = smi(path, "--query=health", "--format=csv,noheader", "nvidia").split()
     assert told == ["healthy", health]
-    assert ("ERR!" in smi(path, "nvidia/1")) == (verb == "lose")
+    assert ("ERR!" in smi(path, "nvidia/1")) == (health == "lost")
 
 
 def test_a_card_that_is_cut_is_listed_with_its_parts(socket_folder: Path, path: str) -> None:

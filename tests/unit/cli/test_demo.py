@@ -1,4 +1,7 @@
+import pytest
+
 from hami_mock.cli.demo import pod_kinds
+from hami_mock.cli.main import main
 from tests.unit.builders import laid_out
 
 
@@ -16,3 +19,8 @@ def test_a_pod_wants_no_more_than_a_small_card_has() -> None:
     nvidia = pod_kinds(node)["nvidia"]
     assert nvidia["nvidia.com/gpucores"] == 10
     assert nvidia["nvidia.com/gpumem"] == 1
+
+
+def test_there_is_no_demo_without_device_plugins(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--device-plugins=off"]) == 2
+    assert "--device-plugins: the demo shows what ours register" in capsys.readouterr().err

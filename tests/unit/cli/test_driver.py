@@ -47,6 +47,17 @@ def test_a_dry_run_is_one_document(tmp_path: Path, capsys: Captured) -> None:
     assert not (tmp_path / "root").exists()
 
 
+def test_a_dry_run_says_what_another_run_would_do(tmp_path: Path, capsys: Captured) -> None:
+    root = tmp_path / "root"
+    assert driver(root, "all") == driver(root, "all", "--dry-run") == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith(" would be kept")
+    before = header(root / "state")
+    assert driver(root, "all", "--dry-run", "--nvidia-cards=5") == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert ["state/cards.bin", "replaced"] in [line.split() for line in shown]
+    assert header(root / "state") == before
+
+
 def test_the_file_chooses_the_cards(tmp_path: Path) -> None:
     config = tmp_path / "config.yaml"
     config.write_text("nvidia:\n  groups: [{cards: 2, model: T4}, {cards: 1, model: L4}]\n")
@@ -80,3 +91,16 @@ def test_a_foreign_folder_is_named_with_the_way_out(tmp_path: Path, capsys: Capt
     err = capsys.readouterr().err
     assert f"--driver-root: {str(tmp_path)!r} has 'mine' in it" in err
     assert "choose an empty folder" in err
+
+
+@pytest.mark.parametrize("command", ["driver", "smi"])
+def test_short_help_is_about_cards(command: str, capsys: Captured) -> None:
+    told = {}
+    for flag in ("-h", "--help"):
+        with pytest.raises(SystemExit, match="0"):
+            main([command, flag])
+        told[flag] = capsys.readouterr().out
+    for name in ("--dcgm-listen", "--hami-keep-annotations", "--seed"):
+        assert name not in told["-h"]
+        assert name in told["--help"]
+    assert "--nvidia-cards" in told["-h"]

@@ -111,7 +111,7 @@ def test_plan_in_every_output_says_the_same(capsys: Captured) -> None:
 
 
 def test_plan_prints_a_table_with_its_warnings_and_nothing_on_stderr(capsys: Captured) -> None:
-    assert main(["plan", "--node-name", "node-a"]) == 0
+    assert main(["plan", "--node-name", "node-a", "--units", "plugin"]) == 0
     captured = capsys.readouterr()
     assert captured.out.startswith("Node node-a would carry:\n\nCARD ")
     assert "warning: nvidia.com/gpumem: 65536 " in captured.out
@@ -214,7 +214,10 @@ def test_models_as_a_table(capsys: Captured) -> None:
         (["--nvidia-cards", "many"], "--nvidia-cards: 'many' is not allowed"),
         (["demo", "--nvidia-cards", "x"], "--nvidia-cards: 'x' is not allowed"),
         (["plan", "--config", "/nowhere"], "--config: can't read '/nowhere'"),
-        (["plan", "--nvidia-cards", "128"], "nvidia.com/gpumem: 4194304 devices need a list of"),
+        (
+            ["plan", "--units=plugin", "--nvidia-cards=128"],
+            "nvidia.com/gpumem: 4194304 devices need a list of",
+        ),
         (["run", "--nvidia-cards", "128"], "the smallest memory factor that fits is 16"),
         (["plan", "--keep"], "--keep: there is no such flag"),
         (["plan", "-v=--"], "-v: '--' is not allowed: it must be a value"),

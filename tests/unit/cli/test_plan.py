@@ -7,7 +7,7 @@ from hami_mock.settings.settings import load
 from hami_mock.sources.planning import Plan
 from tests.unit.builders import laid_out
 
-KEYS = ["resource", "count", "unit", "cards", "bytes", "limit", "warnings"]
+KEYS = ["resource", "count", "unit", "cards", "way", "why", "bytes", "limit", "warnings"]
 
 
 def planned(version: tuple[int, int] | None = (1, 35), **flags: Any) -> dict[str, Any]:
@@ -25,6 +25,8 @@ def test_a_resource_has_its_numbers() -> None:
         "count": 65536,
         "unit": "1 MiB",
         "cards": 2,
+        "way": "plugin",
+        "why": "",
         "bytes": 65536 * 16,
         "limit": 4194304,
         "warnings": [],
@@ -56,9 +58,30 @@ def test_the_table_shows_each_resource_with_its_share_of_the_limit() -> None:
     lines = list(node_lines(planned()))
     assert lines[0] == "Node node-a would carry:"
     assert lines[2].split() == ["CARD", "UUID", "MODEL", "MEMORY", "MiB", "NUMA", "LINKED", "TO"]
-    assert lines[12] == "and register:"
-    assert lines[17].split() == ["nvidia.com/gpumem", "65536", "1", "MiB", "2", "1048576", "25.0%"]
+    assert lines[12] == "and offer:"
+    assert lines[17].split() == ["nvidia.com/gpumem", "65536", "1", "MiB", "2", "plugin", "25.0%"]
     assert len(lines) == 15 + 8
+
+
+def test_a_node_without_device_plugins_registers_nothing() -> None:
+    lines = list(node_lines(planned(device_plugins="off")))
+    assert lines[-3:] == ["and offer:", "", "no resources"]
+
+
+def test_what_stands_in_the_status_has_no_list_and_says_why() -> None:
+    told = planned(None, units="status")
+    rows = {row["resource"]: row for row in told["resources"]}
+    assert {name for name, row in rows.items() if row["way"] == "plugin"} == {
+        "nvidia.com/gpu", "cambricon.com/vmlu", "iluvatar.ai/vgpu"
+    }  # fmt: skip
+    assert (rows["nvidia.com/gpumem"]["count"], rows["nvidia.com/gpumem"]["bytes"]) == (65536, 0)
+    assert rows["nvidia.com/gpumem"]["why"] == "you chose --units status"
+    assert [row["warnings"] for row in told["resources"]] == [[]] * 8
+    lines = list(node_lines(told))
+    assert lines[17].split() == ["nvidia.com/gpumem", "65536", "1", "MiB", "2", "status", "-"]
+    (said,) = (line for line in lines if line.startswith("status: "))
+    assert said.startswith("status: nvidia.com/gpucores, nvidia.com/gpumem, ")
+    assert said.endswith("in the Node's status, not a plugin's list: you chose --units status")
 
 
 def test_the_table_ends_with_the_warnings() -> None:

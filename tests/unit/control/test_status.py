@@ -59,6 +59,8 @@ def test_a_node_that_is_well(state: NodeState) -> None:
     assert by_name(found["resources"])[GPU] == {
         "name": GPU,
         "unit": "slot",
+        "way": "plugin",
+        "why": "",
         "phase": Phase.WAITING,
         "reason": "not tried yet",
         "count": 20,

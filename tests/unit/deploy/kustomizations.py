@@ -83,7 +83,7 @@ def variables(folder: Path) -> dict[str, str]:
     return {
         entry["name"]: entry["value"]
         for patch in patches(folder)
-        for container in patch["spec"]["template"]["spec"]["containers"]
+        for container in patch["spec"]["template"]["spec"].get("containers", ())
         for entry in container["env"]
     }
 

@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 
@@ -40,6 +41,23 @@ def test_the_schema_has_every_vendor_with_what_its_flags_take() -> None:
     known = flags()
     for option in OF_A_VENDOR:
         assert any(f"{vendor}-{option}" in known for vendor in vendors()), option
+
+
+@pytest.mark.parametrize(
+    ("values", "wrong"),
+    [
+        ({"driver": {"enabled": True, "belowNvidiaPlugin": True}}, None),
+        ({"driver": {"enabled": False, "belowNvidiaPlugin": True}}, "driver.enabled"),
+        ({"driver": {"enabled": True, "belowNvidiaPlugin": True}, "mode": "hami"}, "mode"),
+        ({"driver": {"enabled": True}, "mode": "hami"}, None),
+    ],
+)
+def test_the_schema_refuses_what_does_not_go_with_nvidias_plugin(
+    values: dict[str, Any], wrong: str | None
+) -> None:
+    errors = jsonschema.Draft7Validator(SCHEMA).iter_errors({**VALUES, **values})
+    found = [".".join(map(str, error.absolute_path)) for error in errors]
+    assert found == ([wrong] if wrong else [])
 
 
 def test_every_value_is_used_by_a_template() -> None:

@@ -40,7 +40,7 @@ def test_the_first_ones_fit_a_node_without_flags(file: Path) -> None:
     assert_fits(file, DEFAULT_COUNTS)
 
 
-@pytest.mark.parametrize("kubelet", ["1.35", "1.36"])
+@pytest.mark.parametrize("kubelet", ["1.35", "1.36", "1.37"])
 def test_every_vendor_has_one_that_fits_the_overlay_with_all_vendors(kubelet: str) -> None:
     node = planned(variables(OVERLAYS["all-vendors"]), f"--kubelet-version={kubelet}")
     left = set(node) - {"nvidia.com/gpumem-percentage"}  # memory, said another way

@@ -46,21 +46,35 @@ def mounts_token(folder: Path) -> bool:
 
 
 def asks_the_api_server(told: dict[str, str]) -> bool:
+    registers = told.get("HAMI_MOCK_DEVICE_PLUGINS") != "off"
     return (
-        told.get("HAMI_MOCK_HAMI") == "on"
+        # Units may stand in the Node's status.
+        (registers and told.get("HAMI_MOCK_UNITS") != "plugin")
+        or told.get("HAMI_MOCK_HAMI") == "on"
         or told.get("HAMI_MOCK_SOURCE") == "hami"
         or told.get("HAMI_MOCK_KUBERNETES_EVENTS") == "on"
         or told.get("HAMI_MOCK_PODS") == "on"
         or bool(told.get("HAMI_MOCK_LABELS"))
+        or bool(told.get("HAMI_MOCK_DRA"))
         or any(n.endswith("_MEMORY_FACTOR") and v == "auto" for n, v in told.items())
         # A section of the file may say auto.
         or "HAMI_MOCK_CONFIG" in told
     )
 
 
-@pytest.mark.parametrize("folder", FOLDERS.values(), ids=FOLDERS)
+# Of a component alone nobody knows what else the agent does.
+WHOLE = {name: folder for name, folder in FOLDERS.items() if not name.startswith("components/")}
+
+
+@pytest.mark.parametrize("folder", WHOLE.values(), ids=WHOLE)
 def test_a_pod_has_a_token_if_and_only_if_it_asks_the_api_server(folder: Path) -> None:
     assert mounts_token(folder) == asks_the_api_server(variables(folder))
+
+
+def test_no_component_takes_the_token_away_or_gives_it() -> None:
+    for folder in COMPONENTS.values():
+        for patch in patches(folder):
+            assert "automountServiceAccountToken" not in patch["spec"]["template"]["spec"]
 
 
 def test_the_service_account_gives_no_token_to_who_does_not_ask_for_one() -> None:
@@ -84,8 +98,14 @@ def test_the_agent_is_root_and_nothing_more() -> None:
 
 
 DRIVER_ROOT = "/var/lib/hami-mock/driver"
-# Folder of the node → where the agent writes it: the driver root, and CDI's folder within.
-WRITTEN = {DRIVER_ROOT: DRIVER_ROOT, "/var/run/cdi": f"{DRIVER_ROOT}/cdi"}
+# Folder of the node → where the agent writes it: the driver root, CDI's folder within or by itself,
+# a DRA driver's sockets.
+WRITTEN = {
+    DRIVER_ROOT: {DRIVER_ROOT},
+    "/var/run/cdi": {f"{DRIVER_ROOT}/cdi", "/var/run/cdi"},
+    "/var/lib/kubelet/plugins": {"/var/lib/kubelet/plugins"},
+    "/var/lib/kubelet/plugins_registry": {"/var/lib/kubelet/plugins_registry"},
+}
 
 
 @pytest.mark.parametrize("folder", FOLDERS.values(), ids=FOLDERS)
@@ -93,7 +113,8 @@ def test_no_patch_takes_any_of_that_back(folder: Path) -> None:
     for patch in patches(folder):
         spec = patch["spec"]["template"]["spec"]
         assert set(spec) <= {"automountServiceAccountToken", "containers", "volumes"}
-        (container,) = spec["containers"]
+        assert "containers" in spec or set(spec) == {"automountServiceAccountToken"}
+        (container,) = spec.get("containers", ({},))
         allowed = {"name", "env", "ports", "securityContext", "volumeMounts"}
         assert set(container) <= allowed
         # None of them is a port of the node's.
@@ -101,7 +122,7 @@ def test_no_patch_takes_any_of_that_back(folder: Path) -> None:
         volumes = {volume["name"]: volume for volume in spec.get("volumes", ())}
         for mount in container.get("volumeMounts", ()):
             host = volumes[mount["name"]].get("hostPath")
-            assert mount.get("readOnly") or WRITTEN[host["path"]] == mount["mountPath"]
+            assert mount.get("readOnly") or mount["mountPath"] in WRITTEN[host["path"]]
         assert all(
             {*volume} - {"name", "configMap", "hostPath"} == set() for volume in volumes.values()
         )
@@ -192,7 +213,8 @@ def test_the_docs_list_every_verb_of_every_role_and_no_other() -> None:
             space = role["metadata"].get("namespace")
             for rule in role.get("rules", ()):
                 (resource,) = rule["resources"]
-                assert rule["apiGroups"] == [""]
+                # Two groups, and no resource is in both.
+                assert rule["apiGroups"] == ["resource.k8s.io" if "resource" in resource else ""]
                 where = f" in `{space}`" if space else ""
                 allowed |= {(mode, f"{resource}{where}", verb) for verb in rule["verbs"]}
     assert told == allowed

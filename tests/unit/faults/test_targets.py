@@ -103,3 +103,38 @@ def test_a_word_for_no_resource_is_an_error_with_the_resources_that_there_are(wo
     (line,) = problems_of(lambda: resources(word, "all"))
     assert line.startswith(f"there is no resource {word!r} on this node: it has nvidia.com/gpu, ")
     assert line.endswith("huawei.com/Ascend910-memory")
+
+
+IN_STATUS = laid_out(units="status", nvidia_memory=10, ascend_memory=10)
+
+
+def served(*words: str) -> list[str]:
+    found = find(IN_STATUS, On.RESOURCES, words, needs_plugin=True)
+    return [resource.name for resource in found]
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["nvidia.com/gpu"], ["nvidia.com/gpu"]),
+        (["nvidia"], ["nvidia.com/gpu"]),
+        (["nvidia.com/gpu*"], ["nvidia.com/gpu"]),
+        (["all"], ["nvidia.com/gpu", "cambricon.com/vmlu", "iluvatar.ai/vgpu"]),
+    ],
+)
+def test_where_a_plugin_is_needed_what_stands_in_the_status_is_passed_over(
+    words: list[str], found: list[str]
+) -> None:
+    assert served(*words) == found
+
+
+@pytest.mark.parametrize("word", ["nvidia.com/gpumem", "ascend", "*Ascend910-memory"])
+def test_a_word_for_nothing_else_is_an_error_that_names_it(word: str) -> None:
+    (line,) = problems_of(lambda: served("nvidia.com/gpu", word))
+    name = word if word.startswith("nvidia") else "huawei.com/Ascend910-memory"
+    assert line.startswith(f"{word!r}: {name} has no device plugin")
+    assert "--units plugin" in line
+
+
+def test_what_needs_no_plugin_finds_it() -> None:
+    assert len(find(IN_STATUS, On.RESOURCES, ["all"])) == 8

@@ -42,6 +42,29 @@ def test_all_containers_of_a_pod_and_records_of_many_devices_are_read() -> None:
     ]
 
 
+def test_a_claim_is_a_device_of_each_of_its_drivers() -> None:
+    response = message("ListPodResourcesResponse")()
+    pod = response.pod_resources.add(name="p", namespace="default")
+    container = pod.containers.add(name="main")
+    container.devices.add(resource_name="x.com/y", device_ids=["1"])
+    for name in ("a", "b"):
+        claim = container.dynamic_resources.add(claim_name=name, claim_namespace="default")
+        for driver, device in (("gpu.x.com", "0"), ("gpu.x.com", "1"), ("nic.y.com", "2")):
+            claim.claim_resources.add(driver_name=driver, device_name=device, pool_name="n1")
+    assert list(read_pod_resources(response.SerializeToString())) == [
+        (
+            "default",
+            "p",
+            "main",
+            {
+                "x.com/y": ["1"],
+                "gpu.x.com": ["default/a", "default/b"],
+                "nic.y.com": ["default/a", "default/b"],
+            },
+        )
+    ]
+
+
 def test_nobody_holds_anything_in_an_empty_answer() -> None:
     assert list(read_pod_resources(b"")) == []
 

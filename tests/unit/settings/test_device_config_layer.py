@@ -173,7 +173,7 @@ def test_a_mistake_gets_one_line_however_many_sections_there_are(tmp_path: Path)
         ("nvidia: {deviceSplitCount: x}", "nvidia.deviceSplitCount: 'x' is not allowed"),
         ("nvidia: {deviceCoreScaling: 101}", "nvidia.deviceCoreScaling: 101.0 is not allowed"),
         ("nvidia: {memoryFactor: 2000000, resourceCountName: a/b}", "nvidia.memoryFactor: 2000000"),
-        ("nodeconfig: [{name: n, operatingmode: mps}]", "nodeconfig(n).operatingmode: 'mps' is"),
+        ("nodeconfig: [{name: n, operatingmode: mix}]", "nodeconfig(n).operatingmode: 'mix' is"),
         ("a: [", "not valid YAML"),
         ("{}", "the file configures no devices"),
         (CHIP.replace("huawei.com/Ascend910B4\n", "'a b'\n").replace("910B4-1", "910B3"),

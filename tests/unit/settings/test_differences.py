@@ -8,6 +8,7 @@ from hami_mock.settings.settings import load
 from tests.unit.builders import config_file
 
 OTHER = {
+    "units": "plugin",
     "config": "x",
     "node-name": "other",
     "vendors": "nvidia",
@@ -26,6 +27,10 @@ OTHER = {
     "source": "hami",
     "labels": "gfd",
     "driver-root": "/z",
+    "dra": "hami",
+    "dra-plugins-dir": "/p",
+    "dra-registry-dir": "/r",
+    "cdi-dir": "/c",
     "device-plugins": "off",
 }
 """Another value than the default, where `other` can't know one."""

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -148,7 +149,7 @@ def test_vnpus_are_a_list_or_a_mapping() -> None:
     assert options(old, vendor=ASCEND) == {}
     assert options(new, vendor=ASCEND) == {"mode": "hami-core"}
     chip, unknown = new.configured
-    assert chip.hami == BY_WORD["Ascend910B3"]
+    assert chip.hami == replace(BY_WORD["Ascend910B3"], memory=65536, cores=20)
     assert (chip.chip_name, unknown.chip_name) == ("910B3", "910")
     assert unknown.hami.slots == 1
     assert unknown.hami.node.register == "hami.io/node-register-Ascend910X"

@@ -103,7 +103,7 @@ NOT_ALLOWED: dict[str, list[object]] = {
     "node-name": ["", " ", "a b", "x" * 254],
     "log-level": ["", "INFO", "trace"],
     "log-format": ["", "xml"],
-    "nvidia-mode": ["", "mps"],
+    "nvidia-mode": ["", "mix"],
     "hami": ["maybe", "", 2, None],
     "vendors": ["", "nvidea", "nvidia,", [], 3],
     "ignored-xids": ["x", "13;31", "123456", [True]],

@@ -305,7 +305,7 @@ BAD_INPUTS = [
     in_file("device-config-file: [a]", "device-config-file: ['a'] is not allowed", "a path"),
     Bad(("--device-config-file: can't read '/nowhere'",), {"device-config-file": "/nowhere"}),
     flag("hami", "perhaps", "on or off"),
-    flag("nvidia-mode", "mps", "one of hami-core, mig"),
+    flag("nvidia-mode", "mix", "one of hami-core, mig, mps"),
     in_file("config: /x", "config: there is no such key"),
     in_file("1: 2", "1: there is no such key"),
     in_file("nvidia-groups: 4", "nvidia-groups: 4 is not allowed", "a list of groups"),
@@ -451,3 +451,12 @@ def test_the_node_side_of_hami_is_no_companion() -> None:
     (line,) = problems_of(lambda: load({"hami": "on", "source": "hami"}))
     assert line.startswith("--hami: an agent that acts as HAMi's node side can't accompany")
     assert load({"source": "hami"}).is_companion
+
+
+@pytest.mark.parametrize("other", [{"hami": "on"}, {"source": "hami"}])
+def test_hami_needs_plugins_of_ours(other: dict[str, str]) -> None:
+    (name,) = other
+    (line,) = problems_of(lambda: load({"device-plugins": "off", **other}))
+    assert line.startswith("--device-plugins: off leaves the resources to a real plugin")
+    assert f"--{name} needs ours" in line
+    assert not load({"device-plugins": "off"}).device_plugins

@@ -31,6 +31,9 @@ class ShownState(NodeState):
     def usages(self, card: Card) -> list[Usage]:
         return self.held[card.uuid]
 
+    def held_instances(self, card: Card) -> list[Instance]:
+        return [instance for usage in self.held[card.uuid] for instance in usage.instances]
+
     def hold(
         self,
         card: Card,

@@ -33,7 +33,7 @@ def make_agent(folder: Path) -> Agent:
 
 
 def samples(agent: Agent) -> Samples:
-    collector = NodeCollector(agent.state, agent.plugins, agent.configuration)
+    collector = NodeCollector(agent.state, agent.offerings, agent.configuration)
     text = render(collector).decode()
     return {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value
@@ -218,7 +218,7 @@ def test_cards_faults_events_and_xids_are_metrics(socket_folder: Path) -> None:
 def ask(request: str, folder: Path) -> tuple[str, dict[str, str], str]:
     """The status line, the headers and the body."""
     agent = make_agent(folder)
-    routes = agent_routes(NodeCollector(agent.state, agent.plugins, agent.configuration))
+    routes = agent_routes(NodeCollector(agent.state, agent.offerings, agent.configuration))
     answer = respond(f"{request}\r\nHost: x\r\n\r\n".encode("latin-1"), routes)
     head, _, body = answer.decode().partition("\r\n\r\n")
     status, *lines = head.split("\r\n")
@@ -309,7 +309,7 @@ def test_a_crowd_of_scrapes_gets_the_same_text_and_a_later_one_a_new_one(
     now = 1000.0
     monkeypatch.setattr("hami_mock.views.http.scrapes.time.monotonic", lambda: now)
     agent = make_agent(socket_folder)
-    scrape = agent_routes(NodeCollector(agent.state, agent.plugins, agent.configuration))[
+    scrape = agent_routes(NodeCollector(agent.state, agent.offerings, agent.configuration))[
         "/metrics"
     ]
     lists = []
