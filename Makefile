@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PROTO_OUT := src/hami_mock/kubelet/_proto
 
-.PHONY: help setup demo test test-all native judges browser e2e e2e-all e2e-prepare lint format fuzz soak load bench picture pictures binary proto references lock sbom clean
+.PHONY: help setup demo test test-all native judges browser e2e e2e-ci e2e-all e2e-prepare lint format fuzz soak load bench picture pictures binary proto references lock sbom clean
 
 help: ## show this list
 	@grep -hE '^[a-z][a-z0-9-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | \
@@ -54,26 +54,31 @@ native: $(READY) ## compile the driver's library and nvidia-smi, for this machin
 	@$(BIN)/python hatch_build.py
 
 e2e: $(READY) ## prove it on a real Kubernetes 1.35, made and removed here (needs root)
-	@$(MAKE) e2e-on-1.35
+	@$(MAKE) e2e-on-oldest
 
 E2E_TESTS := tests/e2e
 # Once is enough for what doesn't depend on the release.
-ONCE := chart driver labels preparing requirements teardown under_pressure
+ONCE := chart driver hami labels observed preparing releases requirements teardown under_pressure
+NOT_AGAIN := $(ONCE:%=--ignore=tests/e2e/test_%.py)
 
-e2e-all: $(READY) ## the same on Kubernetes 1.35 and 1.36, side by side
-	@mkdir -p build; $(MAKE) e2e-on-1.36 E2E_FLAGS="$(ONCE:%=--ignore=tests/e2e/test_%.py)" \
-		>build/e2e-1.36.log 2>&1 & newer=$$!; \
-		trap 'kill $$newer 2>/dev/null || true' EXIT; \
-		failed=0; $(MAKE) e2e-on-1.35 E2E_FLAGS=--ignore=tests/e2e/test_teardown.py || failed=$$?; \
-		wait $$newer || failed=$$?; cat build/e2e-1.36.log; exit $$failed
+e2e-ci: $(READY) ## the same on Kubernetes 1.35 and 1.37, side by side
+	@mkdir -p build; $(MAKE) e2e-on-newest E2E_FLAGS="$(NOT_AGAIN)" >build/e2e-newest.log 2>&1 & newest=$$!; \
+		trap 'kill $$newest 2>/dev/null || true' EXIT; \
+		failed=0; $(MAKE) e2e-on-oldest E2E_FLAGS=--ignore=tests/e2e/test_teardown.py || failed=$$?; \
+		wait $$newest || failed=$$?; cat build/e2e-newest.log; exit $$failed
 	@# Alone: it looks for what a cluster leaves on the machine, and a second one would be found.
-	@$(MAKE) e2e-on-1.35 E2E_TESTS=tests/e2e/test_teardown.py
+	@$(MAKE) e2e-on-oldest E2E_TESTS=tests/e2e/test_teardown.py
+
+e2e-all: e2e-ci ## the same on Kubernetes 1.36 too, and what takes minutes to wait for
+	@$(MAKE) e2e-on-between E2E_FLAGS="$(NOT_AGAIN)"
+	@for release in oldest newest; do $(MAKE) e2e-on-$$release E2E_FLAGS="--slow -m slow"; done
 
 e2e-on-%: $(READY)
 	@$(BIN)/python -m pytest $(E2E_TESTS) -v --durations=10 --kubernetes $* $(E2E_FLAGS)
 
-e2e-prepare: $(READY) ## compile now what e2e-all and judges need, once; takes minutes
-	@$(BIN)/python -m tests.e2e.harness prepare --kubernetes all
+RELEASES := oldest newest
+e2e-prepare: $(READY) ## compile now what e2e-ci and judges need, once; takes minutes (RELEASES=all: e2e-all)
+	@$(BIN)/python -m tests.e2e.harness prepare $(RELEASES:%=--kubernetes=%)
 	@$(BIN)/python -m tests.judges
 
 # What native/ is now, where a client finds it.
@@ -81,7 +86,7 @@ e2e-prepare: $(READY) ## compile now what e2e-all and judges need, once; takes m
 compiled: $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 
-judges: compiled ## let NVIDIA's own programs and other clients of NVML look at the driver
+judges: compiled native ## let NVIDIA's own programs and other clients of NVML look at the driver
 	@$(BIN)/python -m pytest tests/judges --durations=5
 
 browser: $(READY) ## see the page in Chromium (PICTURES=DIR keeps its pictures)

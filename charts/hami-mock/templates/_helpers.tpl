@@ -14,7 +14,8 @@
 
 {{/* Whether the pod gets a token: where the agent asks the API server, unless the values say otherwise. */}}
 {{- define "hami-mock.mountToken" -}}
-{{- $asks := or (ne .Values.mode "plain") .Values.events .Values.pods .Values.labels .Values.fleet | not | not -}}
+{{- $offers := not (and .Values.driver.enabled .Values.driver.belowNvidiaPlugin) -}}
+{{- $asks := or (and $offers (ne .Values.units "plugin")) (ne .Values.mode "plain") .Values.events .Values.pods .Values.labels .Values.dra.profile .Values.fleet | not | not -}}
 {{- range .Values.vendors -}}
 {{- $asks = or $asks (eq (get . "memory-factor" | toString) "auto") -}}
 {{- end -}}
