@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 from anyio.from_thread import start_blocking_portal
@@ -23,6 +24,8 @@ from hami_mock.settings.settings import load
 from hami_mock.sources.configured import configured_node
 from hami_mock.views.deviceplugin.lifecycle import PluginLifecycle
 
+PATIENCE_SECONDS = 90.0
+"""How long an agent may take to log a line; then it is killed, and the test fails."""
 ONLY_NVIDIA = ("--mlu-cards=0", "--iluvatar-cards=0", "--ascend-cards=0")
 
 
@@ -46,11 +49,16 @@ class AgentProcess:
     def wait_for_log(self, text: str) -> str:
         """Wait for a line of the log and return it."""
         assert self.process.stderr is not None
-        with self.log.open("a") as log:
-            for line in self.process.stderr:
-                log.write(line)
-                if text in line:
-                    return line
+        patience = Timer(PATIENCE_SECONDS, self.process.kill)
+        patience.start()
+        try:
+            with self.log.open("a") as log:
+                for line in self.process.stderr:
+                    log.write(line)
+                    if text in line:
+                        return line
+        finally:
+            patience.cancel()
         raise AssertionError(f"the agent ended without {text!r}: {self.log.read_text()}")
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:

@@ -54,7 +54,8 @@ class Target:
     def leave_files(self, number: int) -> None:
         """Let it open so many files more, and then no other. The limit is on their numbers."""
         free = (each for each in count() if each not in self.files)
-        most = next(islice(free, number, None))
+        # The first three stay open. Any other may be closed at this moment, and leave its number.
+        most = next(islice(free, number, None)) if number else 3
         _, hard = resource.prlimit(self.pid, resource.RLIMIT_NOFILE)
         resource.prlimit(self.pid, resource.RLIMIT_NOFILE, (most, hard))
 
