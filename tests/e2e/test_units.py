@@ -83,6 +83,25 @@ def test_eight_b200_are_as_easy_as_one_t4(huge: Mock, figures: Figures) -> None:
     assert huge.container_ids() == pods
 
 
+def test_one_node_carries_128_cards_of_288_gb(mock: Mock, figures: Figures) -> None:
+    card = 275_040
+    whole_node = {"nvidia.com/gpu": 128, MEMORY: 128 * card}
+    flags = ("--nvidia-cards=128", "--nvidia-model=B300", f"--resource-mem={MEMORY}")
+    mock.deploy(*flags, *ONLY_NVIDIA)
+    mock.wait_for({"nvidia.com/gpu": 1280, MEMORY: 128 * card})
+    began = time.monotonic()
+    mock.start_pod("all-cards", whole_node)
+    mock.wait_for_phase("all-cards", "Running")
+    what = f"pod with {128 * card:,} units in the status Running"
+    figures.add(mock.cluster.version, what, time.monotonic() - began)
+    mock.ctl("fail", "nvidia/127")
+    # Its pod has the whole node: nothing may be missing while it runs.
+    assert resource_told(mock, MEMORY)["healthy"] == 127 * card
+    wait_for_shown(mock, 128 * card)
+    mock.delete_pods()
+    wait_for_shown(mock, 127 * card)
+
+
 def test_ten_rounds_of_random_kills_lose_nothing(huge: Mock) -> None:
     for number in range(3):
         huge.start_pod(f"p{number}", {"nvidia.com/gpu": 2, MEMORY: 2 * CARD})

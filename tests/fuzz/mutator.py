@@ -143,9 +143,18 @@ class Mutator:
             return self._insert(data)
         try:
             self._change(document, self._nodes(document))
-            return json.dumps(document, default=str).encode()
+            return self._written(document) or self._flip(data)
         except (RecursionError, ValueError, TypeError):
             return self._flip(data)
+
+    def _written(self, document: Any) -> bytes:
+        """Return a document as JSON; nothing if it is too large: YAML's aliases may multiply."""
+        written = bytearray()
+        for chunk in json.JSONEncoder(default=str).iterencode(document):
+            written += chunk.encode()
+            if len(written) > self._largest:
+                return b""
+        return bytes(written)
 
     def _nodes(self, document: Any) -> list[tuple[Any, Any]]:
         """Return all (container, key) of a document."""

@@ -9,10 +9,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from tests.fuzz import sockets
+from tests.fuzz.mutator import Mutator
 from tests.fuzz.table import BY_NAME, TARGETS
 from tests.fuzz.target import CASES, LOGGED, Target, judge
 
@@ -69,3 +71,13 @@ def test_a_deadly_input_of_the_fuzzing_does_no_harm_any_more(path: Path) -> None
 
 def test_the_cases_are_those_of_targets_that_there_are() -> None:
     assert {path.parent.name for path in FOUND} <= BY_NAME.keys()
+
+
+def test_what_the_fuzzing_makes_of_aliases_has_an_end() -> None:
+    mutator = Mutator(Random(1), (), largest=1000)
+    document: list[object] = ["x"]
+    # Written out, it would be larger than any memory.
+    for _ in range(60):
+        document = [document, document]
+    assert mutator._written(document) == b""
+    assert mutator._written({"a": [1, None]}) == b'{"a": [1, null]}'
