@@ -25,7 +25,7 @@ from hami_mock.settings.settings import Settings
 from hami_mock.sources.configuration import Configuration, Source
 from hami_mock.sources.configured import ConfiguredSource, first_node
 from hami_mock.sources.holders import HolderReader
-from hami_mock.sources.host import access_to
+from hami_mock.sources.host import Host, access_to
 from hami_mock.sources.inventory import Inventory
 from hami_mock.sources.late_load import LateLoad
 from hami_mock.views.deviceplugin.directory import SocketDirectory
@@ -319,13 +319,15 @@ async def run(settings: Settings, flags: Mapping[str, str]) -> None:
     directory = SocketDirectory(settings.socket_dir)
     directory.claim()
     # A companion's cards come from the node at the API server.
-    node, version = Node(settings.node_name, (), ()), settings.kubelet_version
+    node, host = Node(settings.node_name, (), ()), Host(settings.kubelet_version)
     if not settings.is_companion:
-        node, version = await first_node(settings)
-    _announce(settings, node, version)
+        node, host = await first_node(settings)
+    _announce(settings, node, host.version)
     async with AsyncExitStack() as connections:
         kubernetes = await _connect(settings, connections)
         agent = Agent(settings, node, flags, kubernetes, directory)
+        if isinstance(agent.source, ConfiguredSource):
+            agent.source.known = host
         with received(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             async with anyio.create_task_group() as tasks:
                 await tasks.start(agent.run)

@@ -12,9 +12,9 @@ from hami_mock.sources import configured
 
 def announced(caplog: pytest.LogCaptureFixture, **flags: str) -> list[tuple[str, str]]:
     settings = load({name.replace("_", "-"): value for name, value in flags.items()})
-    node, version = anyio.run(configured.plan, settings)
+    node, host = anyio.run(configured.plan, settings)
     with caplog.at_level(logging.INFO):
-        agent._announce(settings, node, version)
+        agent._announce(settings, node, host.version)
     return [(record.levelname, record.getMessage()) for record in caplog.records]
 
 

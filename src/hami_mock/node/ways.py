@@ -38,10 +38,18 @@ class Policy:
 
 @dataclass(frozen=True)
 class Access:
-    """Whether the API server lets the agent write its node's status; `refusal` says why not."""
+    """Whether the API server lets the agent write its node's status; `refusal` says why not.
+
+    `is_known` is False where it gave no answer.
+    """
 
     is_allowed: bool = False
     refusal: str = ""
+    is_known: bool = True
+
+    def after(self, before: "Access") -> "Access":
+        """Return what holds now: a server that is away has taken no right back."""
+        return before if before.is_allowed and not self.is_known else self
 
 
 NO_ACCESS = Access()

@@ -18,10 +18,12 @@ from hami_mock.node.state import NodeState
 from hami_mock.node.ways import NO_ACCESS, Access, Units, policy
 from hami_mock.settings.settings import Settings, VendorSettings
 from hami_mock.sources import host, unit_record
+from hami_mock.sources.host import Host
 from hami_mock.sources.inventory import Inventory
 from hami_mock.vendors import Offer, Role
 
 _NO_PAST = Past()
+_UNKNOWN = Host()
 _AGAIN_SECONDS = 30.0
 """How often the API server is asked whether it still refuses."""
 _OPTIONS = {Role.SLOTS: "split", Role.MEMORY: "memory-scaling"}
@@ -57,17 +59,21 @@ def vendor_cards(settings: Settings, vendor: VendorSettings) -> tuple[Card, ...]
 
 
 async def plan(
-    settings: Settings, past: Past = _NO_PAST, if_unknown: Access = NO_ACCESS
-) -> tuple[Node, Version | None]:
-    """Return what the node will offer, and the kubelet's version if it could be learnt.
+    settings: Settings,
+    past: Past = _NO_PAST,
+    if_unknown: Access = NO_ACCESS,
+    before: Host = _UNKNOWN,
+) -> tuple[Node, Host]:
+    """Return what the node will offer, and what is known of its kubelet and the API server.
 
-    `if_unknown` holds where nobody can say whether the Node's status may be written.
+    `if_unknown` holds where nobody can say whether the Node's status may be written; `before` is
+    what was known, if the API server doesn't answer now.
     """
-    version, access = await host.ask(settings, if_unknown)
-    return configured_node(settings, version, past, access), version
+    known = (await host.ask(settings, if_unknown)).after(before)
+    return configured_node(settings, known.version, past, known.access), known
 
 
-async def first_node(settings: Settings) -> tuple[Node, Version | None]:
+async def first_node(settings: Settings) -> tuple[Node, Host]:
     """Plan, with the units numbered as the agent before this one had them."""
     kept = unit_record.read(Path(settings.socket_dir), settings)
     known = Holders()
@@ -98,6 +104,8 @@ class ConfiguredSource:
         is_connected: bool = False,
     ) -> None:
         """Make one for an agent that is connected to the API server, or isn't."""
+        self.known = _UNKNOWN
+        """What the API server has said of the node, for when it is away."""
         self._settings = settings
         self._is_connected = is_connected
         self._state = state
@@ -124,9 +132,9 @@ class ConfiguredSource:
                 "this flag"
             )
         async with self._one_at_a_time:
-            node, _ = await plan(settings, await self._inventory.past())
+            node, known = await plan(settings, await self._inventory.past(), before=self.known)
             lines = self._inventory.change(node)
-            self._settings = settings
+            self._settings, self.known = settings, known
             return lines
 
     @property

@@ -29,6 +29,10 @@ class Host(NamedTuple):
     version: Version | None = None
     access: Access = NO_ACCESS
 
+    def after(self, before: "Host") -> "Host":
+        """Return what is known now: units that changed their way for an outage would be missed."""
+        return Host(self.version or before.version, self.access.after(before.access))
+
 
 async def ask(settings: Settings, if_unknown: Access = NO_ACCESS) -> Host:
     """Ask the API server, where there is one and its answer decides something.
@@ -87,4 +91,4 @@ async def _patiently(ask: Callable[[str], Awaitable[_T]], node_name: str) -> _T:
 
 
 def _refused(error: HamiMockError) -> Access:
-    return Access(refusal=str(error))
+    return Access(refusal=str(error), is_known=not isinstance(error, Away))

@@ -29,7 +29,8 @@ async def plan(settings: Settings, document: Mapping[str, Any] | None = None) ->
     """
     if not settings.is_companion:
         # What the manifests allow.
-        return Plan(*await configured.plan(settings, if_unknown=Access(is_allowed=True)))
+        node, host = await configured.plan(settings, if_unknown=Access(is_allowed=True))
+        return Plan(node, host.version)
     # Here, because it takes long to load, and few have a real plugin.
     from hami_mock.sources.annotated.derive import derive
     from hami_mock.sources.annotated.node_object import version_of

@@ -139,7 +139,7 @@ def test_what_nobody_foresaw_leaves_the_old_settings_in_force_and_is_told(
     agent = start()
     node, settings = agent.state.node, agent.configuration.settings
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise RecursionError("x" * 1000)
 
     monkeypatch.setattr(f"hami_mock.sources.{part}", fail)

@@ -23,6 +23,7 @@ from tests.unit.builders import NODE, resource_named
 MEMORY = "nvidia.com/gpumem"
 REFUSED = Access(refusal="the role needs the verb patch for nodes/status")
 ALLOWED = Access(is_allowed=True)
+AWAY = Access(refusal="can't reach the API server", is_known=False)
 
 
 class Server:
@@ -116,6 +117,17 @@ def test_who_was_not_refused_asks_nobody(
 
     anyio.run(scenario)
     assert server.asked == 0
+
+
+def test_an_api_server_that_is_away_moves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host, "ask", Server(ALLOWED, AWAY, REFUSED).ask)
+    rig = Rig(tmp_path)
+    for memory, is_in_status in ((60, True), (70, True), (80, False)):
+        anyio.run(rig.source.use, settings_of(nvidia_memory=memory))
+        assert resource_named(rig.state.node, MEMORY).count == 2 * memory
+        assert rig.is_in_status == is_in_status
 
 
 def test_what_was_set_in_between_is_what_is_asked_with(

@@ -66,8 +66,8 @@ async def learn(if_unknown: Access = NO_ACCESS, **flags: str) -> Host:
 
 async def plan(**flags: str) -> tuple[int, Version | None]:
     """The factor of gpumem, and the version that it was chosen for."""
-    planned, version = await configured.plan(settings_of(flags))
-    return resource_named(planned, "nvidia.com/gpumem").factor, version
+    planned, known = await configured.plan(settings_of(flags))
+    return resource_named(planned, "nvidia.com/gpumem").factor, known.version
 
 
 def ask(

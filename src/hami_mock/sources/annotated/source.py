@@ -54,7 +54,8 @@ class AnnotatedSource:
         self._state = state
         self._inventory = inventory
         self._watch_node = watch_node
-        self._access = access
+        self._ask_access = access
+        self._access = NO_ACCESS
         self._one_at_a_time = anyio.Lock()
         self._document: Mapping[str, Any] | None = None
         self._relevant: object = None
@@ -98,8 +99,8 @@ class AnnotatedSource:
         assert self._document is not None
         offered = {resource.name for resource in self._state.node.resources}
         before = Before(await self._inventory.past(), offered, self._registers)
-        access = await self._access(settings)
-        self._is_refused = bool(access.refusal)
+        access = (await self._ask_access(settings)).after(self._access)
+        self._access, self._is_refused = access, bool(access.refusal)
         derived = derive(self._document, settings, before, config, access)
         lines = self._inventory.change(derived.node)
         self._registers |= derived.registers
