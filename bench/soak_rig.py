@@ -145,7 +145,25 @@ class Rig:
             if time.monotonic() > end:
                 why = json.dumps(self.ask("status"), indent=1)
                 raise SystemExit(f"the agent isn't ready after {_READY_SECONDS:.0f} s: {why}")
+            self.portal.call(self._report_node)
             time.sleep(0.1)
+
+    def _report_node(self) -> None:
+        """Copy the capacity of what has no plugin to allocatable, as a kubelet does.
+
+        An API server that refused for a while has let units move to a plugin, and back. A real
+        kubelet takes five minutes to believe that the plugin has ended.
+        """
+        status = self.api.objects["nodes", "", NODE]["status"]
+        served = {each.resource for each in self.kubelet.registrations if not each.ended}
+        shown = status.get("allocatable", {})
+        differing = {
+            name: count
+            for name, count in status.get("capacity", {}).items()
+            if name not in served and shown.get(name) != count
+        }
+        if differing:
+            self.api.set_status(NODE, allocatable=differing)
 
 
 @contextmanager

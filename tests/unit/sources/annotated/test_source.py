@@ -317,6 +317,10 @@ def test_a_role_that_comes_later_moves_the_units_with_the_next_heartbeat(
         assert rig.offered() == COUNTS
         await rig.say(new)
         assert rig.asked == 3
+        # While the API server is away, nothing moves.
+        rig.access = Access(refusal="can't reach the API server", is_known=False)
+        await rig.source.use(rig.settings)
+        assert (rig.asked, in_status(rig)) == (4, {True})
 
     rig = play(socket_folder, script)
     assert (
