@@ -6,7 +6,8 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,9 @@ def _folders(parent: Path) -> dict[str, Path]:
 
 COMPONENTS = _folders(ROOT / "components")
 OVERLAYS = _folders(ROOT / "overlays")
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""In C, where PyYAML has it: an eighth of the time."""
+_MARK = "combination"
 FLEET = "nvidia: {cards: 3, model: T4}\nmlu: {cards: 0}\niluvatar: {cards: 0}\nascend: {cards: 0}\n"
 
 
@@ -46,6 +50,12 @@ def sensible_combinations(most: int = 3) -> list[tuple[str, ...]]:
     ]
 
 
+def fullest_combinations() -> list[tuple[str, ...]]:
+    """Those to which no other component could be added."""
+    every = {frozenset(names) for names in sensible_combinations(len(COMPONENTS))}
+    return sorted(tuple(sorted(one)) for one in every if not any(one < other for other in every))
+
+
 def write_combination(folder: Path, names: Iterable[str]) -> Path:
     """Write what a person would who wants these components; return its folder."""
     made: dict[str, Any] = {
@@ -64,7 +74,7 @@ def write_combination(folder: Path, names: Iterable[str]) -> Path:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    told: dict[str, Any] = yaml.safe_load((folder / "kustomization.yaml").read_text())
+    told: dict[str, Any] = next(_documents((folder / "kustomization.yaml").read_text()))
     return told
 
 
@@ -75,7 +85,7 @@ def patches(folder: Path) -> Iterator[dict[str, Any]]:
         if (folder / part).is_dir():
             yield from patches(folder / part)
     for patch in told.get("patches", ()):
-        yield yaml.safe_load((folder / patch["path"]).read_text())
+        yield next(_documents((folder / patch["path"]).read_text()))
 
 
 def variables(folder: Path) -> dict[str, str]:
@@ -97,7 +107,41 @@ def renderer() -> list[str] | None:
 
 
 def rendered(command: list[str], folder: Path) -> list[dict[str, Any]]:
+    return [document for document in _documents(_render(command, folder)) if document]
+
+
+def rendered_at_once(
+    command: list[str], folder: Path, combinations: Sequence[tuple[str, ...]]
+) -> dict[tuple[str, ...], list[dict[str, Any]]]:
+    """Render combinations by one process: to start it takes ten times as long as to render one.
+
+    Each is written as a person would. So that their objects aren't taken for the same, one more
+    kustomization around each puts a mark before the names; here it is taken off again.
+    """
+    for number, names in enumerate(combinations):
+        own = folder / "+".join(names)
+        own.mkdir()
+        write_combination(own, names)
+        marked = folder / f"{_MARK}-{number}"
+        marked.mkdir()
+        around = {"resources": [f"../{own.name}"], "namePrefix": f"{_MARK}-{number}-"}
+        (marked / "kustomization.yaml").write_text(yaml.safe_dump(around))
+    every = [f"{_MARK}-{number}" for number in range(len(combinations))]
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump({"resources": every}))
+    found: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
+    for text in _render(command, folder).split("\n---\n"):
+        # Just one: nothing refers to an object of another combination.
+        (number,) = map(int, set(re.findall(rf"\b{_MARK}-(\d+)-", text)))
+        found[combinations[number]] += _documents(text.replace(f"{_MARK}-{number}-", ""))
+    return found
+
+
+def _render(command: list[str], folder: Path) -> str:
     argv = [*command, str(folder)]
     ran = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     assert ran.returncode == 0, ran.stderr
-    return [document for document in yaml.safe_load_all(ran.stdout) if document]
+    return ran.stdout
+
+
+def _documents(text: str) -> Iterator[Any]:
+    return yaml.load_all(text, Loader=_LOADER)

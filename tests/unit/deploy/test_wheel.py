@@ -9,6 +9,8 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
+
 from tests.unit.deploy.program import ROOT
 
 _COMPILED = ("__pycache__", "_native")
@@ -46,16 +48,22 @@ def build(folder: Path, files: list[Path], *, umask: int, when: int) -> Path:
     return wheel
 
 
-def test_the_wheel_is_the_same_wherever_and_whenever_it_is_built(tmp_path: Path) -> None:
-    first = build(tmp_path / "a", SOURCES, umask=0o077, when=1_000_000_000)
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel for all tests: to build one means to compile the driver's library."""
+    return build(tmp_path_factory.mktemp("wheel"), SOURCES, umask=0o077, when=1_000_000_000)
+
+
+def test_the_wheel_is_the_same_wherever_and_whenever_it_is_built(
+    wheel: Path, tmp_path: Path
+) -> None:
     second = build(tmp_path / "somewhere" / "else", SOURCES[::-1], umask=0o002, when=1_700_000_000)
-    assert first.name == second.name
-    digests = [hashlib.sha256(wheel.read_bytes()).hexdigest() for wheel in (first, second)]
+    assert wheel.name == second.name
+    digests = [hashlib.sha256(each.read_bytes()).hexdigest() for each in (wheel, second)]
     assert digests[0] == digests[1]
 
 
-def test_the_wheel_has_every_source_file_and_the_licence(tmp_path: Path) -> None:
-    wheel = build(tmp_path, SOURCES, umask=0o022, when=1_700_000_000)
+def test_the_wheel_has_every_source_file_and_the_licence(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     in_src = [file for file in SOURCES if file.is_relative_to(ROOT / "src")]
     package = {str(file.relative_to(ROOT / "src")) for file in in_src}
