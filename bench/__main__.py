@@ -18,6 +18,7 @@ from bench.progress import clear, say
 from bench.report import Section, as_json, as_table
 from bench.scrape_figures import scrape_figures
 from bench.stall_figures import stall_figures
+from bench.status_figures import status_figures
 from bench.workspace import workspace
 
 
@@ -48,6 +49,7 @@ def _measure(*, is_quick: bool) -> list[Section]:
             scrape_figures(repeats=5 if is_quick else 21),
             idle_figures(work, seconds=5 if is_quick else 30),
             cluster_figures(work, repeats=3 if is_quick else 15),
+            status_figures(work, repeats=10 if is_quick else 200),
             page_figures(work, seconds=3 if is_quick else 15),
             driver_figures(work, repeats=5 if is_quick else 21),
             dra_figures(work, repeats=50 if is_quick else 500),

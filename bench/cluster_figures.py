@@ -3,19 +3,16 @@
 import json
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 from statistics import median
 
 import trustme
-from anyio.from_thread import start_blocking_portal
 
 from bench.agent import NODE, RESOURCES, agent
+from bench.api_server import api_server
 from bench.progress import say
 from bench.report import Figure, Section
 from bench.workspace import Workspace
-from tests.integration.access_rig import data, server_tls, write_kubeconfig
-from tests.integration.fake_api_server import FakeApiServer, serving
+from tests.integration.fake_api_server import FakeApiServer, Object
 
 _SETTLE_SECONDS = 2.0
 _PEER_MB = 49
@@ -38,7 +35,7 @@ def cluster_figures(work: Workspace, repeats: int) -> Section:
     """Measure agents with and without an API server, by turns."""
     starts: dict[str, list[float]] = {mode: [] for mode in _MODES}
     memory: dict[str, list[float]] = {mode: [] for mode in _MODES}
-    with _cluster(work) as connected:
+    with api_server(work, FakeApiServer(), _nodes(), trustme.CA()) as (connected, _):
         # The first round fills the page cache and writes bytecode; it doesn't count.
         for number in range(repeats + 1):
             for mode, (flags, resources) in _MODES.items():
@@ -73,23 +70,8 @@ def cluster_figures(work: Workspace, repeats: int) -> Section:
     )
 
 
-@contextmanager
-def _cluster(work: Workspace) -> Iterator[Workspace]:
-    """Run an API server with a node for each mode; give a workspace whose processes know it."""
-    authority = trustme.CA()
-    server = FakeApiServer()
-    with (
-        start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(
-            serving(server, server_tls(authority, "127.0.0.1"))
-        ) as url,
-    ):
-        annotations = {"hami.io/node-nvidia-register": json.dumps(_CARDS)}
-        carrier = {"name": _CARRIER, "annotations": annotations}
-        portal.call(server.put, "nodes", {"metadata": {"name": NODE}})
-        portal.call(server.put, "nodes", {"metadata": carrier})
-        config = work.folder / "kubeconfig"
-        trust = {"certificate-authority-data": data(authority.cert_pem)}
-        write_kubeconfig(config, {"server": url, **trust}, {"token": "bench"})
-        environment = {**work.environment, "KUBECONFIG": str(config)}
-        yield replace(work, environment=environment)
+def _nodes() -> Iterator[tuple[str, Object]]:
+    """Yield a node for each mode."""
+    yield "nodes", {"metadata": {"name": NODE}}
+    annotations = {"hami.io/node-nvidia-register": json.dumps(_CARDS)}
+    yield "nodes", {"metadata": {"name": _CARRIER, "annotations": annotations}}

@@ -2,16 +2,13 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from statistics import median, quantiles
-from typing import Any
 
 import grpc
-from anyio.from_thread import start_blocking_portal
 
 from bench.agent import NODE, agent
+from bench.api_server import api_server
 from bench.progress import say
 from bench.report import Figure, Section
 from bench.workspace import Workspace
@@ -21,8 +18,7 @@ from hami_mock.kubelet._proto.k8s.io.kubelet.pkg.apis.dra.v1 import (
     NodePrepareResourcesResponse,
     NodeUnprepareResourcesRequest,
 )
-from tests.integration.access_rig import write_kubeconfig
-from tests.integration.fake_api_server import FakeApiServer, serving
+from tests.integration.fake_api_server import FakeApiServer, Object
 
 _DRIVER, _DEVICE = "hami-core-gpu.project-hami.io", "hami-gpu-0"
 _METHOD = "/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin"
@@ -34,7 +30,7 @@ _ROUNDS = 3
 def dra_figures(work: Workspace, repeats: int) -> Section:
     """Prepare claims one after the other, each read from an API server on this machine."""
     without, idle, used, taken = [], [], [], []
-    with _cluster(work, repeats) as connected:
+    with api_server(work, FakeApiServer(), _objects(repeats)) as (connected, _):
         for number in range(_ROUNDS):
             say(f"DRA: {number} of {_ROUNDS}")
             # It asks the API server too: what the client costs is another figure.
@@ -74,23 +70,13 @@ def _flags(folder: Path) -> list[str]:
     return ["--dra=hami", *(f"--{flag}={folder / name}" for flag, name in own.items())]
 
 
-@contextmanager
-def _cluster(work: Workspace, claims: int) -> Iterator[Workspace]:
-    """Run an API server with claims; give a workspace whose processes know it."""
-    server = FakeApiServer()
-    with (
-        start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(serving(server)) as url,
-    ):
-        portal.call(server.put, "nodes", {"metadata": {"name": NODE, "uid": "n"}})
-        for number in range(claims):
-            portal.call(server.put, "resourceclaims", _claim(f"c{number}"))
-        config = work.folder / "kubeconfig"
-        write_kubeconfig(config, {"server": url}, {"token": "bench"})
-        yield replace(work, environment={**work.environment, "KUBECONFIG": str(config)})
+def _objects(claims: int) -> Iterator[tuple[str, Object]]:
+    yield "nodes", {"metadata": {"name": NODE, "uid": "n"}}
+    for number in range(claims):
+        yield "resourceclaims", _claim(f"c{number}")
 
 
-def _claim(name: str) -> dict[str, Any]:
+def _claim(name: str) -> Object:
     result = {
         "request": "gpu",
         "driver": _DRIVER,

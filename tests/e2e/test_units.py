@@ -155,6 +155,12 @@ def test_the_status_is_put_right_and_taken_away_at_the_end(huge: Mock, figures: 
         "patch", "node", node, "--subresource=status", "--type=merge", f"--patch={reset}"
     )
     figures.add(huge.cluster.version, "reset by hand, put right", wait_for_shown(huge, 8 * CARD))
+    for _ in range(5):
+        huge.ctl("fail", "nvidia/0")
+        seconds = wait_for_shown(huge, 7 * CARD)
+        figures.add(huge.cluster.version, "a card failed: the Node's status has it", seconds)
+        huge.ctl("recover", "nvidia/0")
+        wait_for_shown(huge, 8 * CARD)
     huge.ctl("down", MEMORY)
     wait_for_shown(huge, None)
     huge.ctl("up", MEMORY)

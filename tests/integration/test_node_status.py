@@ -290,6 +290,7 @@ def test_a_card_that_fails_or_is_lost_takes_its_units_along(tmp_path: Path) -> N
                 await shows(server, half)
                 perform(Action(undo, ("nvidia/0",)), state)
                 await shows(server, ALL)
+            assert await writes_so_far(server) == 1 + 4, "one at first, and one for each change"
 
     run(tmp_path, scenario)
 
