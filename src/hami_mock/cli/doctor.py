@@ -39,6 +39,8 @@ def parser() -> Parser:
             "doctor gpu-node-1",
             "doctor --pod default/trainer-0",
             "kubectl get node gpu-node-1 -o json | hami-mock doctor -f -",
+            "kubectl get nodes,pods,resourceslices,resourceclaims,deviceclasses -A -o json | "
+            "hami-mock doctor -f - --pod default/trainer-0",
             "doctor -f node.json -f pods.json --device-config-file device-config.yaml -o json",
         ),
     )
@@ -46,7 +48,8 @@ def parser() -> Parser:
     parser.add("node", text, nargs="?", metavar="NODE")
     text = "examine this pod, and the node that it is on or could be placed on"
     parser.add("--pod", text, metavar="NS/NAME")
-    text = "read nodes and pods from this file, written by `kubectl get -o json`; - for standard "
+    text = "read nodes, pods and objects of DRA from this file, written by `kubectl get -o json`; "
+    text += "- for standard "
     parser.add("-f --file", f"{text}input; may be repeated", action="append", metavar="FILE")
     text = "read resource names from HAMi's device-config.yaml"
     parser.add("--device-config-file", text, metavar="FILE")
@@ -87,13 +90,17 @@ def _config(path: str | None) -> DeviceConfig | None:
 def _examine(found: Gathered, scheduler: str, config: DeviceConfig | None) -> Iterator[Examined]:
     now = datetime.now(UTC)
     for node in found.nodes:
-        case = NodeCase(node, now, config, found.node_pods, found.refusal)
+        case = NodeCase(node, now, config, found.node_pods, found.refusal, found.dra, found.around)
         yield Examined(cut(f"Node {case.node.name}"), examine_node(case))
-    nodes = [NodeCase(node, now, config, found.around) for node in found.candidates or found.nodes]
+    nodes = [
+        NodeCase(node, now, config, found.around, dra=found.dra)
+        for node in found.candidates or found.nodes
+    ]
     for pod in found.pods:
         here = _node_of(pod, nodes if found.nodes else ())
         elsewhere = () if here else nodes
-        findings = examine_pod(PodCase(pod, now, here, config, scheduler, elsewhere))
+        own = PodCase(pod, now, here, config, scheduler, elsewhere, found.dra)
+        findings = examine_pod(own)
         yield Examined(cut(f"Pod {pod.full_name}"), findings)
 
 

@@ -42,6 +42,9 @@ EVENTS = Resource("events", is_namespaced=True, parts=())
 _DRA = "resource.k8s.io"
 RESOURCE_SLICES = Resource("resourceslices", _DRA, parts=("spec",))
 RESOURCE_CLAIMS = Resource("resourceclaims", _DRA, is_namespaced=True)
+RESOURCE_CLAIM_TEMPLATES = Resource(
+    "resourceclaimtemplates", _DRA, is_namespaced=True, parts=("spec",)
+)
 DEVICE_CLASSES = Resource("deviceclasses", _DRA, parts=("spec",))
 
 SERVER_VERSION = Resource("version", version="")

@@ -6,6 +6,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
+from hami_mock.doctor.dra_found import NOTHING, DraFound
 from hami_mock.doctor.pod_object import Container, PodObject
 from hami_mock.hami.errors import Malformed
 from hami_mock.hami.register import RegisteredDevice, decode
@@ -59,6 +60,9 @@ class NodeCase:
     config: DeviceConfig | None = None
     pods: Sequence[PodObject] | None = None
     refusal: str = ""
+    dra: DraFound = NOTHING
+    known: Sequence[PodObject] = ()
+    """Pods that are known where it isn't known whether these are all."""
 
     @cached_property
     def node(self) -> NodeObject:
@@ -80,7 +84,8 @@ class NodeCase:
     @cached_property
     def vendors(self) -> Sequence[VendorCase]:
         """The vendors that have anything to do with the node."""
-        there = {*self.node.capacity, *(name for pod in self.pods or () for name in pod.asks)}
+        asked = {name for pod in self.pods or () for name in pod.asks}
+        there = {*self.node.capacity, *(name for name in asked if not self.has_by_dra(name))}
         annotations = {name for name in self.node.annotations if name}
         return [
             self._read(vendor)
@@ -100,6 +105,16 @@ class NodeCase:
 
     def allocatable(self, name: str) -> int:
         return self.node.allocatable.get(name, 0)
+
+    def has_by_dra(self, name: str) -> bool:
+        """Tell whether pods get a resource by DRA: no plugin offers it, and a class does."""
+        return not self.allocatable(name) and self.dra.class_for(name) is not None
+
+    @cached_property
+    def own(self) -> Sequence[PodObject]:
+        """The pods on the node that are known and haven't ended."""
+        some = self.known if self.pods is None else self.pods
+        return [pod for pod in some if pod.node_name == self.node.name and not pod.has_ended]
 
     def cards(self, vendor: HamiVendor) -> tuple[RegisteredDevice, ...]:
         """Return a vendor's cards here, as far as they are known."""
@@ -127,11 +142,18 @@ class PodCase:
     scheduler: str = SCHEDULER
     elsewhere: Sequence[NodeCase] = ()
     """Nodes that it may be for, if it isn't known which."""
+    dra: DraFound = NOTHING
+
+    def has_by_dra(self, name: str) -> bool:
+        """Tell whether it would get a resource by DRA, on every node that it may be for."""
+        nodes = (self.node,) if self.node else self.elsewhere
+        is_there = self.dra.class_for(name) is not None
+        return is_there and all(not node.allocatable(name) for node in nodes)
 
     @property
     def asked(self) -> list[HamiVendor]:
-        """The vendors of which the pod asks for anything."""
-        asks = set(self.pod.asks)
+        """The vendors of which the pod asks for anything in HAMi's way."""
+        asks = {name for name in self.pod.asks if not self.has_by_dra(name)}
         return [vendor for vendor in vendors_of(self.config) if asks & set(names_of(vendor))]
 
     @property

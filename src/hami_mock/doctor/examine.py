@@ -6,6 +6,9 @@ from itertools import islice
 
 from hami_mock.doctor import (
     counts,
+    dra_allocated,
+    dra_claims,
+    dra_slices,
     in_status,
     liveness,
     naming,
@@ -46,6 +49,10 @@ _POD_CHECKS: tuple[Callable[[PodCase], Iterator[Finding]], ...] = (
     pod_request.percents,
     pod_request.node_suffices,
     pod_request.units,
+    dra_claims.not_looked,
+    dra_claims.claims,
+    dra_claims.extended,
+    dra_allocated.allocated,
     pod_assignment.bind_phase,
     pod_assignment.assigned_node,
     pod_assignment.assigned_cards,
@@ -66,10 +73,13 @@ def examine_node(case: NodeCase) -> list[Finding]:
             findings.append(_well(case, seen))
     for check in (in_status.as_noted, in_status.kept, in_status.may_write):
         findings += _first(check(case))
+    of_dra = [finding for check in dra_slices.CHECKS for finding in _first(check(case))]
+    findings += of_dra
+    findings += dra_slices.well(case, of_dra)
     findings += registration.unknown_to_config(case)
     findings += _first(naming.node_names(case))
     findings += counts.left_behind(case)
-    if not case.vendors:
+    if not case.vendors and not dra_slices.has_slices(case):
         told = "HAMi has nothing here: no annotation with cards, and none of its resources"
         advice = "if it should have, check that a device plugin is running on this node"
         findings.append(warning(f"node {case.node.name}", told, advice))
@@ -79,9 +89,10 @@ def examine_node(case: NodeCase) -> list[Finding]:
 def examine_pod(case: PodCase) -> list[Finding]:
     """Return what is wrong with a pod, on the node that it is or may be for, if that is known."""
     findings = [finding for check in _POD_CHECKS for finding in _first(check(case))]
-    if not case.asked and not findings:
+    asks_dra = bool(case.pod.claims) or any(map(case.has_by_dra, case.pod.asks))
+    if not case.asked and not asks_dra and not findings:
         advice = "ask for a card in a container's limits, such as nvidia.com/gpu: 1"
-        told = "it asks for none of HAMi's resources"
+        told = "it asks for none of HAMi's resources, and has no claim"
         findings.append(warning(f"pod {case.pod.full_name}", told, advice))
     return findings
 

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from hami_mock.doctor import dra_found
 from hami_mock.doctor.case import LOCKS
+from hami_mock.doctor.dra_found import KINDS, NOTHING, DraFound
 from hami_mock.doctor.pod_object import PodObject
 from hami_mock.errors import ClusterError, NotAllowed, NotThere, UsageError
 from hami_mock.hami.errors import Malformed
@@ -23,34 +25,42 @@ Document = Mapping[str, Any]
 
 MOST_CHARACTERS = 2**28
 """All pods of a large cluster are less; a device file would never end."""
+_KINDS = ", ".join(("Node", "Pod", *KINDS))
 _PATIENCE_SECONDS = 60.0
 """How long kubectl may take in a shell's <(kubectl …)."""
 
 
 @dataclass
 class Objects:
-    """The nodes and pods that were found, in the order they stood in."""
+    """The nodes, pods and objects of DRA that were found, in the order they stood in."""
 
     nodes: list[Document] = field(default_factory=list)
     pods: list[PodObject] = field(default_factory=list)
+    of_dra: dict[str, list[object]] = field(default_factory=dict)
+    """By resource; one that isn't there was in no file."""
 
     def add(self, document: object, place: str) -> None:
-        """Add a Node, a Pod, or a list of such. Raises UsageError for anything else."""
+        """Add a Node, a Pod, one of DRA's, or a list. Raises UsageError for anything else."""
         if not isinstance(document, Mapping):
-            raise UsageError(f"{place}: must be a Kubernetes Node or Pod, or a list of them")
+            raise UsageError(f"{place}: must be a Kubernetes {_KINDS}, or a list of them")
         kind = text(document, "kind")
+        of_dra = KINDS.get(kind.removesuffix("List"))
         if kind == "Node":
             self.nodes.append(document)
         elif kind == "Pod":
             self.pods.append(PodObject.read(document))
+        elif of_dra and kind in KINDS:
+            self.of_dra.setdefault(of_dra, []).append(document)
         elif isinstance(document.get("items"), list):
+            if of_dra:
+                self.of_dra.setdefault(of_dra, [])  # it is known that there are none
             for i, item in enumerate(document["items"]):
                 # In a NodeList the items don't say what they are.
                 is_map = isinstance(item, Mapping)
                 own = {"kind": kind.removesuffix("List")} | dict(item) if is_map else item
                 self.add(own, f"{place}: items[{i}]")
         else:
-            raise UsageError(f"{place}: kind is {kind!r}: it must be Node, Pod or a list of them")
+            raise UsageError(f"{place}: kind is {kind!r}: it must be {_KINDS} or a list of them")
 
 
 def read(paths: Iterable[str]) -> Objects:
@@ -99,6 +109,7 @@ class Gathered:
     - node_pods: the same if these are all of the node, else None
     - candidates: nodes that a pod may be for, not examined themselves
     - refusal: why this pod may not write the node's status, if it tried
+    - dra: slices, claims and classes
     """
 
     nodes: Sequence[Document] = ()
@@ -107,6 +118,7 @@ class Gathered:
     node_pods: Sequence[PodObject] | None = None
     candidates: Sequence[Document] = ()
     refusal: str = ""
+    dra: DraFound = NOTHING
 
 
 def from_files(paths: Sequence[str], node_name: str | None, pod_name: str | None) -> Gathered:
@@ -124,7 +136,13 @@ def from_files(paths: Sequence[str], node_name: str | None, pod_name: str | None
             raise UsageError(f"--pod: there is no pod {wanted!r} in {', '.join(paths)}")
     elif len(pods) > 1:
         pods = [pod for pod in pods if _concerns_hami(pod)]
-    return Gathered(nodes, pods, around=found.pods)
+    lacks = {
+        name: f"there are no {name} in the files"
+        for name in KINDS.values()
+        if name not in found.of_dra
+    }
+    dra = dra_found.read(found.of_dra, lacks, is_partial=True)
+    return Gathered(nodes, pods, around=found.pods, dra=dra)
 
 
 async def from_cluster(node_name: str | None, pod_name: str | None) -> Gathered:
@@ -141,7 +159,9 @@ async def from_cluster(node_name: str | None, pod_name: str | None) -> Gathered:
             if not name:
                 # The numbers of all nodes tell why none would do.
                 everywhere = [PodObject.read(each) for each in await cluster.pods_on()]
-                return Gathered((), pods, everywhere, candidates=await cluster.nodes())
+                nodes = await cluster.nodes()
+                dra = await dra_of(cluster)
+                return Gathered((), pods, everywhere, candidates=nodes, dra=dra)
             node = await cluster.node(name)
             on_node = [PodObject.read(each) for each in await cluster.pods_on(name)]
         except NotThere as error:
@@ -154,7 +174,29 @@ async def from_cluster(node_name: str | None, pod_name: str | None) -> Gathered:
                 except NotThere:
                     continue  # that is a finding
         refusal = await _refusal(cluster, name) if _is_agents_pod() else ""
-    return Gathered([node], pods, on_node, on_node, refusal=refusal)
+        dra = await dra_of(cluster, "" if pods else name)
+    return Gathered([node], pods, on_node, on_node, refusal=refusal, dra=dra)
+
+
+async def dra_of(cluster: "Kubernetes", node_name: str = "") -> DraFound:
+    """Read the slices of a node, or all that claims are judged by; what can't be is noted."""
+    from hami_mock.cluster import resources
+
+    fields = f"spec.nodeName={node_name}" if node_name else ""
+    wanted = [(resources.RESOURCE_SLICES, fields), (resources.DEVICE_CLASSES, "")]
+    if not node_name:
+        # Who holds the devices, and what is to be made.
+        wanted += [(resources.RESOURCE_CLAIMS, ""), (resources.RESOURCE_CLAIM_TEMPLATES, "")]
+    found: dict[str, list[Any]] = {}
+    lacks: dict[str, str] = {}
+    for resource, selected in wanted:
+        try:
+            found[resource.name] = await cluster.list_all(resource, selected)
+        except NotThere:
+            lacks[resource.name] = f"the API server has no {resource.group}/{resource.version}"
+        except ClusterError as error:
+            lacks[resource.name] = str(error)
+    return dra_found.read(found, lacks)
 
 
 def _is_agents_pod() -> bool:
@@ -194,4 +236,4 @@ def _lock_holders(node: Document) -> list[str]:
 
 def _concerns_hami(pod: PodObject) -> bool:
     is_marked = any(name.startswith("hami.io/") for name in pod.annotations)
-    return is_marked or any("/" in name for name in pod.asks)
+    return is_marked or bool(pod.claims) or any("/" in name for name in pod.asks)

@@ -5,13 +5,12 @@ from collections.abc import Iterator, Sequence
 
 from hami_mock.doctor.case import NodeCase
 from hami_mock.doctor.finding import Finding, Severity, error, warning
+from hami_mock.doctor.pod_object import AGENT
 from hami_mock.kubelet.limits import lists_devices
 from hami_mock.views.status_note import ANNOTATION
 
 RULE = "the verb patch of nodes/status, and get and watch of nodes"
 """What the agent's role must allow."""
-_AGENT = ("app.kubernetes.io/name", "hami-mock")
-"""The label of the agent's pods in the manifests and the chart."""
 _SHOWN = 6
 """How many names a line lists."""
 
@@ -52,7 +51,7 @@ def kept(case: NodeCase) -> Iterator[Finding]:
     """There is an agent that keeps what stands in the status."""
     if not case.in_status or case.pods is None:
         return
-    label, value = _AGENT
+    label, value = AGENT
     own = (pod for pod in case.pods if pod.node_name == case.node.name and not pod.has_ended)
     if any(pod.labels.get(label) == value for pod in own):
         return

@@ -4,10 +4,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Self
+from itertools import pairwise
+from typing import Any, NamedTuple, Self
 
 from hami_mock.hami.assignment import ASSIGNED_NODE
 from hami_mock.sources.annotated.node_object import amounts, part, text, texts
+
+AGENT = ("app.kubernetes.io/name", "hami-mock")
+"""The label of the agent's pods in the manifests and the chart."""
+_VARIABLE = "HAMI_MOCK_"
 
 
 @dataclass(frozen=True)
@@ -17,6 +22,18 @@ class Container:
     name: str
     asks: Mapping[str, int] = field(hash=False)
     is_init: bool = False
+
+
+class PodClaim(NamedTuple):
+    """A claim of a pod: the one that it names, or that was made from a template, if it was.
+
+    `is_made`: nothing more is to be made, whether or not the pod needs a claim.
+    """
+
+    name: str
+    claim: str
+    template: str = ""
+    is_made: bool = True
 
 
 @dataclass(frozen=True)
@@ -34,6 +51,11 @@ class PodObject:
     message: str
     unscheduled: str
     containers: tuple[Container, ...]
+    claims: tuple[PodClaim, ...] = ()
+    is_prepared: bool = True
+    """Whether the kubelet has not said that it has yet to make the pod ready for containers."""
+    options: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """What is said to hami-mock in its own pods: names of options, and values."""
 
     @classmethod
     def read(cls, document: object) -> Self:
@@ -60,6 +82,10 @@ class PodObject:
                 for key in ("initContainers", "containers")
                 for each in _rows(spec, key)
             ),
+            claims=tuple(_claims(spec, status)),
+            is_prepared=("PodReadyToStartContainers", "False")
+            not in ((kind, value) for kind, value, _ in conditions(status)),
+            options=_options(spec, texts(metadata, "labels").get(AGENT[0]) == AGENT[1]),
         )
 
     @property
@@ -97,6 +123,38 @@ def conditions(status: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
 def _rows(document: Mapping[str, Any], key: str) -> Sequence[Mapping[str, Any]]:
     value = document.get(key)
     return [row for row in value if isinstance(row, Mapping)] if isinstance(value, list) else []
+
+
+def _claims(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[PodClaim]:
+    """Yield the claims; what was made from a template has a name of its own in the status."""
+    made = {
+        text(row, "name"): text(row, "resourceClaimName")
+        for row in _rows(status, "resourceClaimStatuses")
+    }
+    for row in _rows(spec, "resourceClaims"):
+        name, template = text(row, "name"), text(row, "resourceClaimTemplateName")
+        own = text(row, "resourceClaimName") or made.get(name, "")
+        yield PodClaim(name, own, template, bool(own) or name in made)
+    extended = text(part(status, "extendedResourceClaimStatus"), "resourceClaimName")
+    if extended:
+        yield PodClaim("extended resources", extended)
+
+
+def _options(spec: Mapping[str, Any], is_agent: bool) -> dict[str, str]:
+    """Return HAMI_MOCK_DRA=… as dra, and --dra … of the agent's command over it."""
+    found = {}
+    for container in _rows(spec, "containers"):
+        for row in _rows(container, "env"):
+            prefix, _, name = text(row, "name").partition(_VARIABLE)
+            if name and not prefix:
+                found[name.lower().replace("_", "-")] = text(row, "value")
+        args = container.get("args")
+        words = [each for each in args if isinstance(each, str)] if isinstance(args, list) else []
+        for word, after in pairwise([*words, ""]):
+            if is_agent and word.startswith("--"):
+                name, is_one, value = word[2:].partition("=")
+                found[name] = value if is_one else after
+    return found
 
 
 def _container(document: Mapping[str, Any], *, is_init: bool) -> Container:

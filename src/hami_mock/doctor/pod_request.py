@@ -105,6 +105,8 @@ def node_suffices(case: PodCase) -> Iterator[Finding]:
         allocatable = case.node.node.allocatable.get(name)
         if "/" not in name or (allocatable is None and _may_be_absent(case, name)):
             continue
+        if case.has_by_dra(name):
+            continue  # `dra_claims` looks at the devices
         taken = sum(asks.get(name, 0) for asks in used)
         if asked <= (allocatable or 0) - taken:
             continue

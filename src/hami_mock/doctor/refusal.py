@@ -1,4 +1,4 @@
-"""HAMi's own words for a pod that it places nowhere, explained with the numbers. Pure."""
+"""The scheduler's own words for a pod that it places nowhere, with the numbers. Pure."""
 
 import json
 import re
@@ -19,7 +19,7 @@ _SHOWN = 8
 WORDS: Mapping[str, Mapping[str, str]] = json.loads(
     Path(__file__).with_name("refusal_words.json").read_text(encoding="utf-8")
 )
-"""HAMi's reasons: what each means, what to do, and which number of a card it is about."""
+"""The reasons: what each means, what to do, which number of a card it is about, and whose it is."""
 
 # "2/3 CardInsufficientMemory": so many of a node's cards; events and some reasons have no number.
 # With longer ones, a text of nothing but digits would take hours.
@@ -27,7 +27,7 @@ _FOUND = re.compile(rf"(?:(\d{{1,6}})/(\d{{1,6}}) )?\b({'|'.join(WORDS)})\b")
 
 
 def hami_words(case: PodCase) -> Iterator[Finding]:
-    """HAMi's scheduler gave no reason against the pod."""
+    """The scheduler, HAMi's or Kubernetes' own, gave no reason against the pod."""
     if case.is_settled:
         return
     told: dict[str, list[str]] = {}
@@ -37,7 +37,7 @@ def hami_words(case: PodCase) -> Iterator[Finding]:
         word = WORDS[name]
         what = word["meaning"] + (f" ({', '.join(dict.fromkeys(counts))})" if counts else "")
         numbers = _numbers(case, word["about"]) if "about" in word else ""
-        yield error(f"HAMi: {name}", f"{what}{numbers}", word["advice"])
+        yield error(f"{word.get('who', 'HAMi')}: {name}", f"{what}{numbers}", word["advice"])
 
 
 def _numbers(case: PodCase, about: str) -> str:

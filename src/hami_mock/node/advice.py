@@ -11,6 +11,9 @@ from hami_mock.vendors import Role
 # What has less than this share of a node's devices isn't what makes them too many.
 _LARGE_SHARE = 0.1
 
+COUNTED_TWICE = "device plugins and DRA offer the same cards, each as if the other didn't"
+COUNTED_TWICE_REMEDY = "turn device plugins off with --device-plugins off"
+
 _LABEL = "[a-z0-9]([a-z0-9-]*[a-z0-9])?"
 _QUALIFIED_NAME = re.compile(
     rf"{_LABEL}([.]{_LABEL})*/[A-Za-z0-9]([A-Za-z0-9._-]{{0,61}}[A-Za-z0-9])?"

@@ -18,6 +18,8 @@ from hami_mock.vendors.dra import (
     Profile,
 )
 
+_NAME = "ascend.project-hami.io"
+_SHARED, _WHOLE = "HAMivNPUCore", "NPU"
 _LOCAL = "/hami-vnpu-shmem/vnpu_local_shmem"
 
 
@@ -32,7 +34,7 @@ def _devices(here: CardHere) -> Iterator[Device]:
         "model": card.model.chip,
         "productName": card.model.chip,
         "brand": "Huawei",
-        "type": "HAMivNPUCore" if is_shared else "NPU",
+        "type": _SHARED if is_shared else _WHOLE,
     }
     capacity = {
         "cores": Capacity(100, 1, is_binary=False),
@@ -59,8 +61,16 @@ def _environment(given: Sequence[Given], claim: ClaimHere) -> Mapping[str, str]:
     return found
 
 
+def _classes(attributes: Mapping[str, object]) -> Iterator[str]:
+    """Yield the class of all chips, and the one of whole chips of a model."""
+    yield _NAME
+    if attributes.get("type") == _WHOLE:
+        yield f"npu-{str(attributes.get('productName')).lower()}.project-hami.io"
+
+
 DRIVERS = {
     Profile.HAMI: DraDriver(
-        "ascend.project-hami.io", _devices, _environment, cores="cores", cdi_class="npu"
+        _NAME, _devices, _environment, _classes, cores="cores", cdi_class="npu",
+        shares=lambda attributes: attributes.get("type") == _SHARED,
     ),
-}
+}  # fmt: skip

@@ -4,7 +4,7 @@ A driver here stands in for a real one: names of devices, attributes and capacit
 people write claims against.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
@@ -131,13 +131,20 @@ class DraDriver:
     - environment: the variables of a container that gets the devices of a request
     - cores: the capacity that is percent of a card's compute; memory is always "memory"
     - cdi_class: what CDI calls its devices
+    - classes: the DeviceClasses that a device is of
+    - shares: whether a device with these attributes is given out in parts
+    - counts: whether one with these attributes and capacities needs counters, because parts of its
+      card are devices too
     """
 
     name: str
     devices: Callable[[CardHere], Iterable[Device]]
     environment: Callable[[Sequence[Given], ClaimHere], Mapping[str, str]]
+    classes: Callable[[Mapping[str, object]], Iterable[str]]
     cores: str = ""
     cdi_class: str = "claim"
+    shares: Callable[[Mapping[str, object]], bool] = lambda _: False
+    counts: Callable[[Mapping[str, object], Container[str]], bool] = lambda *_: False
 
     @property
     def cdi_kind(self) -> str:

@@ -60,4 +60,7 @@ def _environment(given: Sequence[Given], claim: ClaimHere) -> Mapping[str, str]:
     return found
 
 
-EXAMPLE = DraDriver(_NAME, _devices, _environment, cores="compute", cdi_class="gpu")
+EXAMPLE = DraDriver(
+    _NAME, _devices, _environment, lambda _: (_NAME,), cores="compute", cdi_class="gpu",
+    shares=lambda _: True,
+)  # fmt: skip

@@ -5,7 +5,7 @@ MIG mode it publishes what was cut out, or, where nothing was, all that could be
 keep the parts from overlapping.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 from hami_mock.vendors.catalog import Model
@@ -26,6 +26,7 @@ from hami_mock.vendors.instance_profile import InstanceProfile
 from hami_mock.vendors.nvidia_boards import board
 from hami_mock.vendors.nvidia_driver import cuda
 
+_HAMI = "hami-core-gpu.project-hami.io"
 _STANDARD = "resource.kubernetes.io"
 _BRANDS = {"nvidia": "Nvidia", "tesla": "Tesla", "geforce": "GeForce"}
 _CACHES = "/usr/local/vgpu/claims"
@@ -173,13 +174,21 @@ def _hami_environment(given: Sequence[Given], claim: ClaimHere) -> Mapping[str, 
     return found
 
 
+def _is_cut(attributes: Mapping[str, object], capacity: Container[str]) -> bool:
+    """Tell whether a whole card is one whose parts are devices too: it has their capacities."""
+    return attributes.get("type") == "gpu" and "multiprocessors" in capacity
+
+
 DRIVERS = {
     Profile.HAMI: DraDriver(
-        "hami-core-gpu.project-hami.io", _hami_devices, _hami_environment, cores="cores"
+        _HAMI, _hami_devices, _hami_environment, lambda _: (_HAMI,), cores="cores",
+        shares=lambda _: True,
     ),
     Profile.NVIDIA: DraDriver(
         "gpu.nvidia.com",
         _nvidia_devices,
         lambda given, _: _visible(given),
+        lambda attributes: (f"{attributes.get('type')}.nvidia.com",),
+        counts=_is_cut,
     ),
-}
+}  # fmt: skip

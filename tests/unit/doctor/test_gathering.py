@@ -5,6 +5,7 @@ from typing import Any, Self
 import anyio
 import pytest
 
+from hami_mock.cluster.resources import Resource
 from hami_mock.doctor.gathering import Gathered, from_cluster, from_files, name_of
 from hami_mock.doctor.pod_object import PodObject
 from hami_mock.errors import Away, ClusterError, NotAllowed, NotThere, UsageError
@@ -39,6 +40,9 @@ class FakeCluster:
             if PodObject.read(each).full_name == f"{namespace}/{name}":
                 return each
         raise NotThere(f"can't get pods {namespace}/{name}")
+
+    async def list_all(self, resource: Resource, fields: str = "") -> list[dict[str, Any]]:
+        raise NotThere(f"can't list {resource}")
 
     async def nodes(self) -> list[dict[str, Any]]:
         return [self.node_document]

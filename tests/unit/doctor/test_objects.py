@@ -48,7 +48,8 @@ def test_what_is_of_no_use_is_named(tmp_path: Path) -> None:
         problem.removeprefix(f"{path}: ") for path, problem in zip(paths, problems, strict=True)
     ]
     assert ends[0].startswith("is neither JSON nor YAML: ")
-    assert ends[1] == "must be a Kubernetes Node or Pod, or a list of them"
-    assert ends[2] == "kind is 'Secret': it must be Node, Pod or a list of them"
-    assert ends[3] == "items[0]: must be a Kubernetes Node or Pod, or a list of them"
+    kinds = "Node, Pod, ResourceSlice, ResourceClaim, ResourceClaimTemplate, DeviceClass"
+    assert ends[1] == f"must be a Kubernetes {kinds}, or a list of them"
+    assert ends[2] == f"kind is 'Secret': it must be {kinds} or a list of them"
+    assert ends[3] == f"items[0]: must be a Kubernetes {kinds}, or a list of them"
     assert ends[4] == "can't be read: No such file or directory"

@@ -13,6 +13,7 @@ from hami_mock.cluster.resources import RESOURCE_SLICES
 from hami_mock.errors import ClusterError, Conflict, NotThere
 from hami_mock.kit.broadcast import Broadcast
 from hami_mock.kit.concurrency import Backoff, first_of
+from hami_mock.kubelet.dra_gates import GATES, components
 from hami_mock.views.dra.devices import Pool
 from hami_mock.views.dra.slices import Object, contents, dropped, is_same, spec
 
@@ -188,18 +189,10 @@ class Publisher:
                 _log.warning("%s: its ResourceSlices stay: %s", self._driver.name, error)
 
 
-_LOST = {
-    "DRAConsumableCapacity": "claims get whole cards, not parts of them",
-    "DRAPartitionableDevices": "cards aren't offered in parts",
-    "DRADeviceTaints": "cards that are unhealthy aren't offered at all",
-}
-
-
 def gate_message(gate: str) -> str:
     return (
-        f"the API server dropped what needs the feature gate {gate}: {_LOST[gate]}; turn it on for "
-        "the API server, the controller manager, the scheduler and the kubelet, and restart this "
-        "agent"
+        f"the API server dropped what needs the feature gate {gate}: {GATES[gate].without}; turn "
+        f"it on for {components()}, and restart this agent"
     )
 
 

@@ -5,12 +5,9 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
+from hami_mock.kubelet.dra_gates import CONSUMABLE, PARTITIONABLE, TAINTS
 from hami_mock.vendors.dra import Attribute, Capacity, Device, DraDriver, Version
 from hami_mock.views.dra.devices import Offered
-
-CONSUMABLE = "DRAConsumableCapacity"
-PARTITIONABLE = "DRAPartitionableDevices"
-TAINTS = "DRADeviceTaints"
 
 # 128 devices where none has a taint or counters. With less, a taint that comes moves no device.
 _MOST_DEVICES = 64

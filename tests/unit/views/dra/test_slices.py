@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from hami_mock.faults.actions import Action, perform
+from hami_mock.kubelet import dra_gates
 from hami_mock.vendors import VENDORS, Role, catalog
 from hami_mock.vendors.dra import Profile, Version, driver_of
 from hami_mock.views.dra import slices
@@ -256,13 +257,13 @@ def test_a_field_that_is_gone_names_its_gate() -> None:
 
 def test_without_counters_no_parts_are_offered() -> None:
     pool = pool_of(state_of(cards=1, nvidia_mig=""), NVIDIA)
-    assert [*devices(pool, without={slices.PARTITIONABLE})] == ["gpu-0"]
+    assert [*devices(pool, without={dra_gates.PARTITIONABLE})] == ["gpu-0"]
 
 
 def test_without_taints_no_card_is_offered_that_isnt_well() -> None:
     state = state_of()
     perform(Action("fail", ("nvidia/0",)), state)
-    assert [*devices(pool_of(state), without={slices.TAINTS})] == ["hami-gpu-1"]
+    assert [*devices(pool_of(state), without={dra_gates.TAINTS})] == ["hami-gpu-1"]
 
 
 def test_what_the_server_adds_is_no_difference() -> None:

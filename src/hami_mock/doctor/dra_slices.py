@@ -1,0 +1,217 @@
+"""A node's ResourceSlices: are they there, whole, and the only ones that offer its cards?"""
+
+from collections.abc import Iterator, Sequence
+
+from hami_mock.doctor.case import NodeCase, names_of
+from hami_mock.doctor.dra_fitting import listed
+from hami_mock.doctor.dra_found import CLASSES, SLICES, newest_of
+from hami_mock.doctor.dra_objects import Slice
+from hami_mock.doctor.dra_selectors import matches
+from hami_mock.doctor.finding import Finding, Severity, error, note, warning
+from hami_mock.kubelet.dra_gates import CONSUMABLE, GATES, PARTITIONABLE, components
+from hami_mock.node.advice import COUNTED_TWICE, COUNTED_TWICE_REMEDY
+from hami_mock.vendors import VENDORS
+from hami_mock.vendors.dra import DraDriver, Profile, driver_of
+from hami_mock.vendors.hami_vendor import HamiVendor
+
+_UUID = "uuid"
+
+
+def not_looked(case: NodeCase) -> Iterator[Finding]:
+    """The slices could be looked at; from files it is a matter of what they should have."""
+    why = case.dra.lacks.get(SLICES, "")
+    if why and (not case.dra.is_partial or [*_agents(case)]):
+        advice = "allow list of resourceslices (resource.k8s.io)"
+        if case.dra.is_partial:
+            advice = "add them: kubectl get resourceslices -o json"
+        yield note("DRA", f"it couldn't be looked at: {why}", advice)
+
+
+def missing(case: NodeCase) -> Iterator[Finding]:
+    """A node whose agent has --dra has slices of each profile."""
+    if case.dra.slices is None:
+        return
+    there = {each.driver for each in _slices(case)}
+    for pod, profile in _agents(case):
+        drivers = [*_drivers(profile)]
+        if not there & set(drivers):
+            told = f"pod {pod} has DRA on ({profile}), but there is no ResourceSlice of "
+            yield error(
+                "ResourceSlices",
+                f"{told}{' or '.join(drivers)} for this node: no claim gets a card of it",
+                f"kubectl exec -n {pod.partition('/')[0]} {pod.partition('/')[2]} -- hami-mock ctl "
+                "status says why; a node without cards for this profile needs none",
+            )
+
+
+def pools(case: NodeCase) -> Iterator[Finding]:
+    """The scheduler uses a pool only when all slices of its newest generation are there."""
+    for (driver, pool), slices in _pools(case):
+        newest = newest_of(slices)
+        count, generation = newest[0].count, newest[0].generation
+        old = len(slices) - len(newest)
+        left = f"; {old} of an older generation are passed over" if old else ""
+        if len(newest) != count:
+            yield error(
+                driver,
+                f"its pool {pool} isn't whole: {len(newest)} of {count} slices have its newest "
+                f"generation {generation}{left}. The scheduler passes over the pool",
+                "look again in a few seconds: the driver may be writing them; if it stays, see "
+                "the driver's log",
+            )
+        elif old:
+            yield warning(
+                driver,
+                f"its pool {pool} has slices of differing generations: {len(newest)} of the "
+                f"newest ({generation}){left}",
+                "an agent that is running removes them; else delete those with the lower "
+                "spec.pool.generation",
+            )
+
+
+def twins(case: NodeCase) -> Iterator[Finding]:
+    """No card is offered by two drivers."""
+    offers: dict[object, dict[str, str]] = {}
+    for device in (each for one in _slices(case) for each in one.devices):
+        uuid = device.attribute(device.driver, _UUID)
+        if isinstance(uuid, str) and uuid:
+            offers.setdefault(uuid, {})[device.driver] = device.name
+    for uuid, names in offers.items():
+        if len(names) > 1:
+            told = " and ".join(f"{name} of {driver}" for driver, name in names.items())
+            yield warning(
+                "ResourceSlices",
+                f"the card {uuid} is offered twice, as {told}: it can be given out by both",
+                "let one driver offer it: --dra takes one profile for a maker's cards, and a real "
+                "driver beside hami-mock counts too",
+            )
+
+
+def plugins(case: NodeCase) -> Iterator[Finding]:
+    """Device plugins don't offer the same cards."""
+    drivers = {each.driver for each in _slices(case) if each.devices}
+    for driver in sorted(drivers):
+        names = dict.fromkeys(names_of(vendor)[0] for vendor in _vendors(driver))
+        counted = [f"{case.allocatable(name)} {name}" for name in names if case.allocatable(name)]
+        if counted:
+            told = f"{COUNTED_TWICE}: the node has {listed(counted)} allocatable too"
+            yield warning(driver, told, COUNTED_TWICE_REMEDY)
+
+
+def gates(case: NodeCase) -> Iterator[Finding]:
+    """No gate is off, as far as it shows: the API server drops what needs one."""
+    ours = {name for _, profile in _agents(case) for name in _drivers(profile)}
+    # A real example driver shares nothing by itself.
+    ours |= {*_drivers(Profile.HAMI)}
+    for each in _slices(case):
+        driver = _known().get(each.driver)
+        if driver is None or driver.name not in ours:
+            continue
+        shared = [
+            device.name
+            for device in each.devices
+            if not device.is_shared and driver.shares(device.attributes)
+        ]
+        cut = [
+            device.name
+            for device in each.devices
+            if not device.consumes and driver.counts(device.attributes, device.capacity)
+        ]
+        for gate, names, lack in (
+            (CONSUMABLE, shared, "allowMultipleAllocations"),
+            (PARTITIONABLE, cut, "consumesCounters"),
+        ):
+            if names:
+                yield warning(
+                    each.driver,
+                    f"{listed(names)} came without {lack}, so the feature gate {gate} is off: "
+                    f"{GATES[gate].without}",
+                    f"turn it on for {components()}, and restart the agent",
+                )
+
+
+def taints(case: NodeCase) -> Iterator[Finding]:
+    for device in (each for one in _slices(case) for each in one.devices):
+        for taint in device.taints:
+            yield warning(
+                device.driver,
+                f"{device.name} is tainted: {taint} ({taint.effect}), so claims that don't "
+                "tolerate it don't get the device",
+                "a driver taints cards that aren't healthy; of hami-mock, ctl recover mends one",
+            )
+
+
+def classes(case: NodeCase) -> Iterator[Finding]:
+    """Some DeviceClass is for the devices of each driver."""
+    known = case.dra.classes
+    if known is None or (case.dra.is_partial and CLASSES in case.dra.lacks):
+        return
+    for (driver, _), slices in _pools(case):
+        devices = [device for each in slices for device in each.devices]
+        if devices and not any(
+            matches(each.selectors, device) is not False
+            for each in known.values()
+            for device in devices[:1] + devices[-1:]
+        ):
+            yield warning(
+                driver,
+                "no DeviceClass is for its devices, so no claim can ask for them",
+                "apply the classes of the driver (of hami-mock: "
+                "components/dra/deviceclasses.yaml; the chart's value dra.deviceClasses)",
+            )
+
+
+CHECKS = (not_looked, missing, pools, twins, plugins, gates, taints, classes)
+
+
+def well(case: NodeCase, findings: Sequence[Finding]) -> Iterator[Finding]:
+    """Yield a line for each driver with which nothing is wrong."""
+    wrong = {each.where for each in findings if each.severity is not Severity.NOTE}
+    totals: dict[str, tuple[int, int]] = {}
+    for each in _slices(case):
+        devices, slices = totals.get(each.driver, (0, 0))
+        totals[each.driver] = devices + len(each.devices), slices + 1
+    for driver, (devices, slices) in totals.items():
+        if driver not in wrong and "ResourceSlices" not in wrong:
+            told = f"{devices} device{'s' * (devices != 1)} in {slices} ResourceSlice"
+            yield Finding(Severity.OK, driver, f"{told}{'s' * (slices != 1)}")
+
+
+def has_slices(case: NodeCase) -> bool:
+    return bool(_slices(case))
+
+
+def _slices(case: NodeCase) -> list[Slice]:
+    return [each for each in case.dra.slices or () if each.node == case.node.name != ""]
+
+
+def _pools(case: NodeCase) -> Iterator[tuple[tuple[str, str], Sequence[Slice]]]:
+    for key, slices in case.dra.pools.items():
+        if any(each.node == case.node.name != "" for each in slices):
+            yield key, slices
+
+
+def _agents(case: NodeCase) -> Iterator[tuple[str, Profile]]:
+    """Yield the pods on the node that say --dra, and each profile."""
+    for pod in case.own:
+        for name in pod.options.get("dra", "").split(","):
+            if name.strip() in [*Profile]:
+                yield pod.full_name, Profile(name.strip())
+
+
+def _drivers(profile: Profile) -> Iterator[str]:
+    found = (driver_of(vendor, profile) for vendor in VENDORS)
+    return iter(dict.fromkeys(driver.name for driver in found if driver))
+
+
+def _known() -> dict[str, DraDriver]:
+    found = (driver_of(vendor, profile) for vendor in VENDORS for profile in Profile)
+    return {driver.name: driver for driver in found if driver}
+
+
+def _vendors(driver: str) -> Iterator[HamiVendor]:
+    """Yield those whose cards a driver of hami-mock's offers."""
+    for vendor in VENDORS:
+        own = (driver_of(vendor, profile) for profile in Profile)
+        if any(each and each.name == driver for each in own):
+            yield from vendor.chips.values()
