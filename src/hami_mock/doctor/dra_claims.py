@@ -198,8 +198,9 @@ def _words(ask: Ask, obstacle: Obstacle, verdicts: Sequence[Verdict]) -> str:
             return f"none of {many} of its class is what its selector wants: {wanted}"
         case Obstacle.SIZE:
             return f"it asks for {asked}; {_largest(ask, verdicts)}"
-        case Obstacle.TAKEN if asked:
-            told = f"it asks for {asked}, which isn't free now: "
+        case Obstacle.TAKEN if verdicts[0].device.is_shared:
+            wanted = asked or "no amount, so for all of a device"
+            told = f"it asks for {wanted}, which isn't free now: "
             return told + listed([each.told for each in verdicts], "; ")
     return listed([each.told for each in verdicts], "; ")
 

@@ -29,8 +29,8 @@ def slices(
     """What a driver publishes of two cards of 80 GiB, on a node."""
     pool = rig.pool_of(state or rig.state_of(), profile)
     found = []
-    for i, spec in enumerate(rig.specs(pool, **options)):
-        spec = deepcopy(spec) | {"nodeName": node, "pool": {**spec["pool"], "name": node}}
+    for i, each in enumerate(rig.specs(pool, **options)):
+        spec = deepcopy(each) | {"nodeName": node, "pool": {**each["pool"], "name": node}}
         found.append({"kind": "ResourceSlice", "metadata": {"name": f"s-{i}"}, "spec": spec})
     return found
 

@@ -8,11 +8,14 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hami_mock.doctor import report
+from hami_mock.doctor import dra_found, report
+from hami_mock.doctor.dra_found import KINDS
 from hami_mock.doctor.examine import examine_node, examine_pod
 from hami_mock.doctor.report import Examined
+from tests.unit.doctor import dra_patients
 from tests.unit.doctor.patients import assigned, case, node, pod, pod_case
 from tests.unit.sources.annotated.nodes import SAMPLES
+from tests.unit.views.dra.rig import NVIDIA, state_of
 
 MUCH = 100_000
 MANY = {f"nvidia.com/gp{i}": "1" for i in range(3000)}
@@ -77,6 +80,21 @@ POD = pod(
         ]
     },
 )
+CLAIMING = dra_patients.pod(
+    of_template="part",
+    status={"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "mine"}]},
+)
+MADE = [
+    *dra_patients.slices(state_of(cards=1, nvidia_mig=""), NVIDIA)[:2],
+    dra_patients.claim(
+        dra_patients.request("mig.nvidia.com", memory="1Gi", selector="device.driver == 'x'")
+    ),
+    dra_patients.held("gpu-0-mig-7g80gb-0-0", "other", "gpu.nvidia.com", memory="1Gi"),
+    dra_patients.template(),
+    dra_patients.CLASSES[0],
+]
+# One of thousands of places in as many as there are.
+DRA = st.sampled_from([(i, path) for i, each in enumerate(MADE) for path in places(each)])
 NODES = st.builds(changed, st.just(NODE), st.sampled_from(list(places(NODE))), STRANGE)
 PODS = st.builds(changed, st.just(POD), st.sampled_from(list(places(POD))), STRANGE)
 
@@ -105,3 +123,30 @@ def test_whatever_stands_in_a_document_there_are_findings(
     assert len(lines) < 10_000
     assert json.dumps(report.rows(examined))
     assert of_node
+
+
+@settings(max_examples=200)
+@given(
+    DRA,
+    STRANGE,
+    st.builds(changed, st.just(CLAIMING), st.sampled_from([*places(CLAIMING)]), STRANGE),
+)
+def test_whatever_stands_in_the_objects_of_dra_there_are_findings(
+    place: tuple[int, tuple[Any, ...]], value: Any, ill_pod: dict[str, Any]
+) -> None:
+    number, path = place
+    made = [changed(each, path, value) if i == number else each for i, each in enumerate(MADE)]
+    there = dra_found.read(
+        {
+            name: [each for each in made if KINDS.get(str(each["kind"])) == name]
+            for name in KINDS.values()
+        },
+        {},
+    )
+    of_node = examine_node(dra_patients.node_case(there, ill_pod))
+    own = examine_pod(dra_patients.pod_case(CLAIMING, there, elsewhere=1))
+    ill = examine_pod(dra_patients.pod_case(ill_pod, there, dra_patients.node()))
+    examined = [Examined("node", of_node), Examined("pod", own), Examined("ill", ill)]
+    lines = list(report.lines(examined))
+    assert all(line.isprintable() and len(line) <= 2500 for line in lines)
+    assert json.dumps(report.rows(examined))

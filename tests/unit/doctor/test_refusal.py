@@ -58,9 +58,10 @@ def test_the_numbers_are_those_that_the_word_is_about(
 
 
 @pytest.mark.parametrize("word", refusal.WORDS)
-def test_every_word_of_hamis_has_a_meaning_and_advice(word: str) -> None:
+def test_every_word_of_a_scheduler_has_a_meaning_and_advice(word: str) -> None:
     (finding,) = found(word, gpu="1")
-    assert finding.where == f"HAMi: {word}"
+    who = refusal.WORDS[word].get("who", "HAMi")
+    assert finding.where == f"{who}: {word}"
     assert finding.advice
 
 
