@@ -40,6 +40,7 @@ from hami_mock.views.page.snapshot import snapshot
 if TYPE_CHECKING:
     from hami_mock.cluster.kubernetes import Kubernetes
     from hami_mock.sources.load import LoadSource
+    from hami_mock.views.dra.view import DraView, DriverFigures
     from hami_mock.views.driver.view import DriverView
     from hami_mock.views.hami.allocator import Allocator
     from hami_mock.views.node_status import NodeStatus
@@ -101,6 +102,7 @@ class Agent:
         self.views: list[View] = []
         self._running: dict[str, Part] = {}
         self._kubernetes = kubernetes
+        self._dra: DraView | None = None
         self._allocator: Allocator | None = None
         if kubernetes is not None and settings.hami:
             from hami_mock.views.hami import allocator
@@ -181,10 +183,11 @@ class Agent:
 
             gives = self._driver.given_with if self._driver else None
             folders = settings.dra_plugins_dir, settings.dra_registry_dir, settings.cdi_dir
-            yield "dra", DraView(
+            self._dra = DraView(
                 self.state, kubernetes, settings.dra, settings.driver_version,
                 Places(*folders, gives),
             )  # fmt: skip
+            yield "dra", self._dra
         if self._allocator is not None:
             from hami_mock.views.hami.left_behind import LeftBehind
             from hami_mock.views.hami.registrar import Registrar
@@ -197,12 +200,15 @@ class Agent:
         writes = (lambda: kubernetes.writes) if kubernetes else None
         shown = NodeCollector(
             self.state, self.offerings, self.configuration, writes,
-            self.failures, self.supervisor.counts,
+            self.failures, self.supervisor.counts, self._dra_figures,
         )  # fmt: skip
         feed = Feed(self, self.holders.refresh_if_old)
         routes = {**agent_routes(shown, self.notices), **page_routes(feed)}
         yield "http", HttpView(address, routes)
         yield "page", feed
+
+    def _dra_figures(self) -> "Sequence[DriverFigures]":
+        return self._dra.figures() if self._dra else ()
 
     def _are_registered(self) -> bool:
         """Tell whether the kubelet has all that there is; a companion must know its cards first."""

@@ -373,6 +373,11 @@ def test_one_claim_that_fails_leaves_the_others_alone(play: Callable[..., None])
             assert "it was made anew" in answers["another-uid"].error
             assert answers["uid-gone"].error == "there is no claim default/gone any more"
             assert view.status()[HAMI_DRIVER]["claim_errors"] == 3
+            (figures,) = view.figures()
+            assert (figures.driver, figures.is_registered) == (HAMI_DRIVER, True)
+            assert (figures.devices, figures.slices, figures.slice_writes) == (2, 1, 1)
+            assert (figures.claims, figures.claim_errors, figures.gates_off) == (1, 3, [])
+            assert figures.prepare_seconds.number == 1
             odd = await rig.kubelet.prepare(("a", "../../etc/passwd"))
             assert "is no UID of a claim" in odd["../../etc/passwd"].error
 

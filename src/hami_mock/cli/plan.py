@@ -14,9 +14,11 @@ from hami_mock.errors import UsageError
 from hami_mock.kit import logs
 from hami_mock.kit.terminal import Style, paint, table, width, wrap
 from hami_mock.kit.text import cut
+from hami_mock.kubelet.limits import Version
 from hami_mock.kubelet.wire import MESSAGE_LIMIT
 from hami_mock.node.advice import warnings
 from hami_mock.node.labels import node_labels
+from hami_mock.node.sizing import Node
 from hami_mock.settings.settings import Settings, load, load_all
 from hami_mock.sources import planning
 
@@ -32,6 +34,7 @@ def parser() -> Parser:
             "plan --config fleet.yaml --node-name gpu-1 -o yaml",
             "plan --config fleet.yaml --all-nodes",
             "plan --source hami -f node.json",
+            "plan --dra hami --device-plugins off",
         ),
     )
     text = "show what the nodes of each section of the file would get, and all others"
@@ -130,8 +133,17 @@ def plan_data(settings: Settings, plan: planning.Plan, *, is_one: bool = True) -
         "labels": node_labels(
             node, settings.labels, int(time.time()), settings.driver_version
         ),
+        "dra": _dra(settings, node, version),
         "missing": list(missing),
     }  # fmt: skip
+
+
+def _dra(settings: Settings, node: Node, version: Version | None) -> Data | None:
+    if not settings.dra:
+        return None
+    from hami_mock.cli.plan_dra import dra_data  # few ask for it
+
+    return dra_data(settings, node, version)
 
 
 def node_lines(plan: Data) -> Iterator[str]:
@@ -149,8 +161,7 @@ def node_lines(plan: Data) -> Iterator[str]:
         header = ("CARD", "UUID", "MODEL", "MEMORY MiB", "NUMA", "LINKED TO")
         yield from table(header, rows, "   rRL")
         yield from ("", "and offer:", "")
-        yield from _resources(plan["resources"])
-        yield from _labels(plan["labels"])
+        yield from _offers(plan)
     else:
         yield "nothing" if plan["missing"] else "nothing: no cards are configured for this node"
     for reason in plan["missing"]:
@@ -168,8 +179,22 @@ def fleet_lines(plans: Sequence[Data]) -> Iterator[str]:
         header = ("CARDS", "VENDOR", "MODEL", "MEMORY MiB", "NUMA", "LINKS")
         yield from table(header, _groups(plan["cards"]), "r  rLL")
         yield ""
+        yield from _offers(plan)
+
+
+def _offers(plan: Data) -> Iterator[str]:
+    """Yield what the node offers: with DRA alone there are no resources."""
+    dra = plan["dra"]
+    if plan["resources"] or not dra:
         yield from _resources(plan["resources"])
-        yield from _labels(plan["labels"])
+    if dra:
+        from hami_mock.cli.plan_dra import dra_lines
+
+        yield from [""] * bool(plan["resources"])
+        yield from dra_lines(dra)
+        for warning in dra["warnings"]:
+            yield from _notice("warning", warning)
+    yield from _labels(plan["labels"])
 
 
 def _groups(cards: Sequence[Data]) -> Iterator[Sequence[object]]:

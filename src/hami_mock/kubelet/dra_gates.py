@@ -9,6 +9,8 @@ PARTITIONABLE = "DRAPartitionableDevices"
 TAINTS = "DRADeviceTaints"
 HEALTH = "ResourceHealthStatus"
 EXTENDED = "DRAExtendedResource"
+DROPPED = (CONSUMABLE, PARTITIONABLE, TAINTS)
+"""Those without which the API server drops fields of a ResourceSlice."""
 
 OFF, ON, GA = "off", "on", "GA"
 VERSIONS: tuple[Version, ...] = ((1, 35), (1, 36), (1, 37))
@@ -32,7 +34,7 @@ class Gate(NamedTuple):
 GATES = {
     "DynamicResourceAllocation": Gate("DRA itself", (GA, GA, GA), "there is no DRA"),
     CONSUMABLE: Gate(
-        "parts of a card: `memory`, `cores`",
+        "parts of a card: memory, cores",
         (OFF, ON, ON),
         "claims get whole cards, not parts of them",
     ),
@@ -44,7 +46,7 @@ GATES = {
     ),
     HEALTH: Gate("health in the pod's status", (OFF, ON, ON), "pods don't tell of their cards"),
     EXTENDED: Gate(
-        "pods that ask for `nvidia.com/gpu` get a card by DRA",
+        "pods that ask for nvidia.com/gpu get a card by DRA",
         (OFF, ON, GA),
         "a pod needs a claim to get a card",
     ),

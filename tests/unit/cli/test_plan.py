@@ -3,10 +3,13 @@ from typing import Any
 import pytest
 
 from hami_mock.cli.plan import fleet_lines, node_lines, plan_data
+from hami_mock.cli.plan_dra import dra_lines
+from hami_mock.node.advice import COUNTED_TWICE, COUNTED_TWICE_REMEDY
 from hami_mock.settings.settings import load
 from hami_mock.sources.planning import Plan
 from tests.unit.builders import laid_out
 
+HAMI = "hami-core-gpu.project-hami.io"
 KEYS = ["resource", "count", "unit", "cards", "way", "why", "bytes", "limit", "warnings"]
 
 
@@ -112,3 +115,80 @@ def test_labels_are_shown_if_they_would_be_written() -> None:
 def test_a_node_without_cards_says_so() -> None:
     *_, last = node_lines(planned(nvidia_cards=0, mlu_cards=0, iluvatar_cards=0, ascend_cards=0))
     assert last == "nothing: no cards are configured for this node"
+
+
+def with_dra(profile: str, version: tuple[int, int] | None = None, **flags: Any) -> dict[str, Any]:
+    settings = load({"node-name": "node-a", "dra": profile})
+    return plan_data(settings, Plan(laid_out(device_plugins="off", **flags), version))
+
+
+def test_without_dra_nothing_is_said_of_it() -> None:
+    assert planned()["dra"] is None
+
+
+def test_drivers_devices_classes_and_slices_of_dra() -> None:
+    hami, ascend = with_dra("hami")["dra"]["drivers"]
+    assert (hami["driver"], hami["slices"], len(hami["devices"])) == (HAMI, 1, 2)
+    assert hami["devices"][0] == {
+        "name": "hami-gpu-0",
+        "card": "nvidia/0",
+        "classes": [HAMI],
+        "shared": True,
+        "capacity": {"cores": "100", "memory": "32Gi"},
+    }
+    assert ascend["classes"] == ["ascend.project-hami.io", "npu-ascend910b3.project-hami.io"]
+
+
+@pytest.mark.parametrize(
+    ("profile", "flags", "gates"),
+    [
+        ("hami", {}, {"DRAConsumableCapacity"}),
+        ("example", {}, {"DRAConsumableCapacity"}),
+        ("nvidia", {}, set()),
+        (
+            "nvidia",
+            {"nvidia_model": "A100-SXM4-80GB", "nvidia_mig": ""},
+            {"DRAPartitionableDevices"},
+        ),
+    ],
+)
+def test_the_gates_are_those_that_the_devices_need(
+    profile: str, flags: dict[str, str], gates: set[str]
+) -> None:
+    found = {each["gate"] for each in with_dra(profile, **flags)["dra"]["gates"]}
+    assert found & {"DRAConsumableCapacity", "DRAPartitionableDevices"} == gates
+    assert {"DynamicResourceAllocation", "DRADeviceTaints", "ResourceHealthStatus"} <= found
+
+
+def test_gates_are_told_for_the_kubelet_or_for_all() -> None:
+    (shared,) = (
+        each
+        for each in with_dra("hami", (1, 35))["dra"]["gates"]
+        if each["gate"] == "DRAConsumableCapacity"
+    )
+    assert shared["defaults"] == {"1.35": "off"}
+    defaults = with_dra("hami")["dra"]["gates"][1]["defaults"]
+    assert defaults == {"1.35": "off", "1.36": "on", "1.37": "on"}
+
+
+def test_the_tables_of_dra_fit_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hami_mock.kit.terminal.width", lambda: 80)
+    lines = [*dra_lines(with_dra("hami")["dra"])]
+    assert max(map(len, lines)) <= 80
+    assert lines[1].split() == [HAMI, "2", "1", "hami-gpu-0,", "hami-gpu-1"]
+    assert "npu-ascend910b3.project-hami.io        2" in lines
+    assert any(line.startswith("DRAConsumableCapacity      off   on    on") for line in lines)
+    assert "no resources" not in [*node_lines(with_dra("hami"))]
+
+
+def test_many_devices_are_counted_and_the_first_named() -> None:
+    told = with_dra("nvidia", nvidia_model="A100-SXM4-80GB", nvidia_mig="")["dra"]
+    assert " and 49 more" in "\n".join(dra_lines(told))
+
+
+def test_device_plugins_and_dra_together_are_warned_of() -> None:
+    settings = load({"node-name": "node-a", "dra": "hami"})
+    both = plan_data(settings, Plan(laid_out(), (1, 35)))
+    assert both["dra"]["warnings"] == [f"{COUNTED_TWICE}: {COUNTED_TWICE_REMEDY}"]
+    assert f"warning: {COUNTED_TWICE}: {COUNTED_TWICE_REMEDY}" in [*node_lines(both)]
+    assert with_dra("hami")["dra"]["warnings"] == []

@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 import yaml
 
+from hami_mock.doctor.dra_objects import DeviceClass, Slice
+from hami_mock.doctor.dra_selectors import matches
+from hami_mock.kubelet.dra_gates import GATES, VERSIONS
 from hami_mock.vendors import VENDORS, catalog
 from hami_mock.vendors.dra import Profile, driver_of
 from tests.makers import ASCEND
 from tests.unit.deploy.program import ROOT
-from tests.unit.views.dra.rig import devices, pool_of, state_of
+from tests.unit.views.dra.rig import devices, pool_of, specs, state_of
 
 CLASSES = ROOT / "components" / "dra" / "deviceclasses.yaml"
 CHART = ROOT / "charts" / "hami-mock" / "templates" / "deviceclasses.yaml"
@@ -56,6 +59,36 @@ def test_the_types_that_classes_ask_for_are_published() -> None:
         for each in devices(pool_of(state, profile)).values()
     }
     assert asked == published
+
+
+@pytest.mark.parametrize("profile", Profile)
+def test_the_plan_knows_the_classes_of_every_device(profile: Profile) -> None:
+    """As the scheduler would choose them by the classes' selectors."""
+    classes = [DeviceClass.read(each) for each in documents(CLASSES)]
+    ascend: dict[str, Any] = {"nvidia_cards": 0, "ascend_cards": 1}
+    states = (
+        state_of(nvidia_mig=""),
+        state_of(nvidia_mig="3g.40gb"),
+        state_of(**ascend),
+        state_of(**ascend, ascend_mode="hami-core"),
+    )
+    for state in states:
+        driver = driver_of(state.node.cards[0].vendor, profile)
+        if driver is None:
+            continue
+        pool = pool_of(state, profile)
+        for one in map(Slice.read, ({"spec": each} for each in specs(pool))):
+            for device in one.devices:
+                selected = {each.name for each in classes if matches(each.selectors, device)}
+                assert selected == {*driver.classes(device.attributes)}
+
+
+def test_the_docs_have_the_gates_as_the_plan_does() -> None:
+    text = (ROOT / "docs" / "dra.md").read_text()
+    header = "| gate | what it is for | " + " | ".join(f"{a}.{b}" for a, b in VERSIONS) + " |"
+    table = text.partition(f"{header}\n|---|---|---|---|---|\n")[2].partition("\n\n")[0]
+    rows = [line.replace("`", "").strip("| ").split(" | ") for line in table.splitlines()]
+    assert rows == [[name, gate.use, *gate.defaults] for name, gate in GATES.items()]
 
 
 def test_every_chip_has_a_class() -> None:

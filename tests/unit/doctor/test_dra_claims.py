@@ -136,7 +136,7 @@ def test_a_part_is_rounded_up_to_what_the_device_gives() -> None:
     others = [
         held(f"gpu-{i}", f"h{i}", "gpu.example.com", memory="79Gi", compute="1") for i in (0, 1)
     ]
-    asks = {
+    asks: dict[str, Any] = {
         "cls": "gpu.example.com",
         "capacity": {"requests": {"memory": "1025Mi", "compute": "1"}},
     }

@@ -69,11 +69,13 @@ def status(result: Data) -> Iterator[str]:
     yield from _configuration(result["configuration"])
     if result["scenario"]:
         yield from (line[0].upper() + line[1:] for line in scenario(result["scenario"]))
-    cards = result["cards"]
+    cards, drivers = result["cards"], result.get("views", {}).get("dra", {})
+    is_dra_alone = bool(drivers) and not result["resources"]
     for part in (
         _cards(cards),
         _readings(cards),
-        _resources(result["resources"]),
+        [] if is_dra_alone else _resources(result["resources"]),
+        _dra(drivers),
         _holders(result),
     ):
         if lines := [*part]:
@@ -153,6 +155,23 @@ def _resources(resources: list[Data]) -> Iterator[str]:
         for resource in resources
     ]
     yield from table(("RESOURCE", *map(str.upper, keys), "HELD", "STATE"), rows, " rrrrRRr")
+
+
+def _dra(drivers: Data) -> Iterator[str]:
+    rows = [
+        (
+            name,
+            *(driver[key] for key in ("devices", "slices")),
+            len(driver["claims"]),
+            driver["claim_errors"],
+            paint("registered", Style.GREEN) if not driver["error"] else
+            f"{paint('not ready', Style.YELLOW)}: {driver['error']}",
+        )
+        for name, driver in drivers.items()
+    ]  # fmt: skip
+    if rows:
+        header = ("DRA DRIVER", "DEVICES", "SLICES", "CLAIMS", "ERRORS", "STATE")
+        yield from table(header, rows, " rrrr")
 
 
 def _state(resource: Data) -> str:

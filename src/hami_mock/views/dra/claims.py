@@ -1,6 +1,7 @@
 """The claims that a driver has prepared: in the state, in its file, and as CDI specs."""
 
 import re
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import anyio.to_thread
 from hami_mock.errors import NotThere
 from hami_mock.kit.text import cut
 from hami_mock.node.claims import PreparedClaim
+from hami_mock.views.deviceplugin.counters import Histogram
 from hami_mock.views.dra.cdi import CdiFolder, GivesWith, cdi_spec, device_id
 from hami_mock.views.dra.checkpoint import Checkpoint
 from hami_mock.views.dra.devices import Pool
@@ -45,6 +47,8 @@ class Claims:
         self._writing = anyio.Lock()
         self.errors = 0
         """How often a claim couldn't be prepared."""
+        self.seconds = Histogram()
+        """How long each took that was prepared, also if it was prepared before."""
 
     @property
     def all(self) -> list[PreparedClaim]:
@@ -58,11 +62,14 @@ class Claims:
 
     async def prepare(self, namespace: str, name: str, uid: str) -> PreparedClaim:
         """Return what a claim has, and see that it has it. Raises ClaimError, CdiError, …"""
+        began = time.perf_counter()
         try:
-            return await self._prepare(namespace, name, uid)
+            made = await self._prepare(namespace, name, uid)
         except BaseException:
             self.errors += 1
             raise
+        self.seconds.observe(time.perf_counter() - began)
+        return made
 
     async def _prepare(self, namespace: str, name: str, uid: str) -> PreparedClaim:
         _check(uid)

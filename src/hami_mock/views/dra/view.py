@@ -11,6 +11,7 @@ from hami_mock.cluster.kubernetes import Kubernetes
 from hami_mock.cluster.resources import RESOURCE_CLAIMS
 from hami_mock.node.state import NodeState
 from hami_mock.vendors.dra import Profile, driver_of
+from hami_mock.views.deviceplugin.counters import Histogram
 from hami_mock.views.dra.cdi import CdiFolder, GivesWith
 from hami_mock.views.dra.claims import Claims
 from hami_mock.views.dra.devices import Pool
@@ -28,6 +29,20 @@ class Places(NamedTuple):
     registry: str
     cdi: str
     gives: GivesWith | None = None
+
+
+class DriverFigures(NamedTuple):
+    """What metrics tell of a driver."""
+
+    driver: str
+    is_registered: bool
+    devices: int
+    slices: int
+    slice_writes: int
+    claims: int
+    claim_errors: int
+    gates_off: Sequence[str]
+    prepare_seconds: Histogram
 
 
 class DraView:
@@ -62,6 +77,9 @@ class DraView:
 
     def status(self) -> dict[str, Any]:
         return {name: driver.status() for name, driver in self._drivers.items()}
+
+    def figures(self) -> list[DriverFigures]:
+        return [driver.figures() for driver in self._drivers.values()]
 
     @property
     def not_ready(self) -> str:
@@ -112,6 +130,19 @@ class RunningDriver:
     @property
     def gates(self) -> set[str]:
         return self._publisher.gates
+
+    def figures(self) -> DriverFigures:
+        return DriverFigures(
+            self._pool.driver.name,
+            not self._sockets.registration.problem,
+            len(self._pool.devices),
+            self._publisher.count,
+            self._publisher.writes,
+            len(self._claims.all),
+            self._claims.errors,
+            sorted(self.gates),
+            self._claims.seconds,
+        )
 
     def status(self) -> dict[str, Any]:
         claims = self._claims.all

@@ -2,16 +2,21 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from hami_mock import __version__
 from hami_mock.kit.exposition_text import head_text, sample_text
 from hami_mock.kit.text import cut
+from hami_mock.kubelet.dra_gates import DROPPED
 from hami_mock.node.event_kinds import Kind
 from hami_mock.node.fault_kinds import fault_kinds
 from hami_mock.node.state import NodeState
 from hami_mock.sources.configuration import Configuration
-from hami_mock.views.deviceplugin.counters import BUCKETS
+from hami_mock.views.deviceplugin.counters import BUCKETS, Histogram
 from hami_mock.views.offering import Offering
+
+if TYPE_CHECKING:
+    from hami_mock.views.dra.view import DriverFigures
 
 _Rows = Iterable[tuple[Sequence[str], float]]
 """The values of a metric's labels, each with the metric's own."""
@@ -47,6 +52,13 @@ _METRICS = {
     "xids": ("counter", "Xids by card.", "card", "uuid", "xid"),
     "faults": ("gauge", "Current faults by effect.", "effect"),
     **{name: ("counter", help_text, "resource") for name, help_text in _COUNTED.items()},
+    "dra_registered": ("gauge", "1 if the kubelet has registered the DRA driver.", "driver"),
+    "dra_devices": ("gauge", "Devices that the DRA driver has to offer.", "driver"),
+    "dra_slices": ("gauge", "ResourceSlices of the DRA driver at the API server.", "driver"),
+    "dra_slice_writes": ("counter", "Writes of ResourceSlices.", "driver"),
+    "dra_claims": ("gauge", "ResourceClaims that are prepared now.", "driver"),
+    "dra_claim_errors": ("counter", "Claims that couldn't be prepared.", "driver"),
+    "dra_gate_off": ("gauge", "1 if a feature gate turned out to be off.", "driver", "gate"),
 }
 
 
@@ -61,6 +73,7 @@ class NodeCollector:
     failures: Callable[[], Mapping[str, str]] = dict
     """Part of the agent → why it doesn't work now."""
     failure_counts: Mapping[str, int] = field(default_factory=dict)
+    drivers: Callable[[], Sequence["DriverFigures"]] = tuple
 
     def lines(self) -> Iterator[str]:
         for short, rows in self._rows().items():
@@ -71,7 +84,15 @@ class NodeCollector:
                 # A real plugin's cards are called as somebody else likes.
                 safe = map(cut, values)
                 yield sample_text(name, zip(labels, safe, strict=True), value)
-        yield from self._allocation_seconds()
+        yield from self._histogram(
+            "allocation_seconds", "Time to answer Allocate.", "resource",
+            [(each.resource.name, each.counters.allocation_seconds) for each in self.offerings()],
+        )  # fmt: skip
+        if drivers := self.drivers():
+            yield from self._histogram(
+                "dra_prepare_seconds", "Time to prepare a claim.", "driver",
+                [(each.driver, each.prepare_seconds) for each in drivers],
+            )  # fmt: skip
 
     def _rows(self) -> dict[str, _Rows]:
         state, offerings, writes = self.state, self.offerings(), self.api_writes
@@ -95,6 +116,7 @@ class NodeCollector:
                 name: [((o.resource.name,), getattr(o.counters, name)) for o in offerings]
                 for name in _COUNTED
             },
+            **self._of_drivers(),
         }
 
     def _devices(self, offerings: Sequence[Offering]) -> _Rows:
@@ -107,17 +129,38 @@ class NodeCollector:
             card = self.state.cards.get(uuid)
             yield (card.name if card else "", uuid, str(xid)), count
 
-    def _allocation_seconds(self) -> Iterator[str]:
-        name = "hami_mock_allocation_seconds"
-        yield head_text(name, "Time to answer Allocate.", "histogram")
-        for each in self.offerings():
-            histogram = each.counters.allocation_seconds
-            resource = "resource", cut(each.resource.name)
+    def _of_drivers(self) -> dict[str, _Rows]:
+        """Return the rows of DRA, where there is any."""
+        drivers = self.drivers()
+        if not drivers:
+            return {}
+        return {
+            "dra_registered": [((each.driver,), each.is_registered) for each in drivers],
+            "dra_devices": [((each.driver,), each.devices) for each in drivers],
+            "dra_slices": [((each.driver,), each.slices) for each in drivers],
+            "dra_slice_writes": [((each.driver,), each.slice_writes) for each in drivers],
+            "dra_claims": [((each.driver,), each.claims) for each in drivers],
+            "dra_claim_errors": [((each.driver,), each.claim_errors) for each in drivers],
+            "dra_gate_off": [
+                ((each.driver, gate), gate in each.gates_off)
+                for each in drivers
+                for gate in DROPPED
+            ],
+        }
+
+    @staticmethod
+    def _histogram(
+        short: str, help_text: str, label: str, rows: Iterable[tuple[str, Histogram]]
+    ) -> Iterator[str]:
+        name = f"hami_mock_{short}"
+        yield head_text(name, help_text, "histogram")
+        for value, histogram in rows:
+            of = label, cut(value)
             counts = zip(map(str, BUCKETS), histogram.counts, strict=True)
             for bound, count in (*counts, ("+Inf", histogram.number)):
-                yield sample_text(f"{name}_bucket", (("le", bound), resource), count)
-            yield sample_text(f"{name}_count", (resource,), histogram.number)
-            yield sample_text(f"{name}_sum", (resource,), histogram.total)
+                yield sample_text(f"{name}_bucket", (("le", bound), of), count)
+            yield sample_text(f"{name}_count", (of,), histogram.number)
+            yield sample_text(f"{name}_sum", (of,), histogram.total)
 
 
 def render(collector: NodeCollector) -> bytes:

@@ -14,15 +14,19 @@ from hami_mock.agent import Agent
 from hami_mock.errors import StartError
 from hami_mock.faults.actions import Action, perform
 from hami_mock.kit.text import cut
+from hami_mock.kubelet.dra_gates import DROPPED
 from hami_mock.settings.settings import load
 from hami_mock.sources.configured import configured_node
 from hami_mock.views.deviceplugin.counters import BUCKETS, Histogram
 from hami_mock.views.deviceplugin.lifecycle import Phase
+from hami_mock.views.dra.view import DriverFigures
+from hami_mock.views.http import metrics
 from hami_mock.views.http.metrics import NodeCollector, render
 from hami_mock.views.http.scrapes import CONTENT_TYPE
 from hami_mock.views.http.server import Answer, respond, serve_http
 from hami_mock.views.http.view import agent_routes, readiness
 from tests.unit.builders import NODE
+from tests.unit.deploy.program import ROOT
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
@@ -33,7 +37,10 @@ def make_agent(folder: Path) -> Agent:
 
 
 def samples(agent: Agent) -> Samples:
-    collector = NodeCollector(agent.state, agent.offerings, agent.configuration)
+    return read(NodeCollector(agent.state, agent.offerings, agent.configuration))
+
+
+def read(collector: NodeCollector) -> Samples:
     text = render(collector).decode()
     return {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value
@@ -111,6 +118,40 @@ def test_the_latency_of_allocations_is_a_histogram(socket_folder: Path) -> None:
     assert buckets == [0, 1, 2]
     assert of(found, f"{name}_count", resource=resource) == 2
     assert of(found, f"{name}_sum", resource=resource) == pytest.approx(60.003)
+
+
+def test_dra_drivers_are_metrics_and_without_dra_there_are_none(socket_folder: Path) -> None:
+    agent = make_agent(socket_folder)
+    assert not any(name.startswith("hami_mock_dra") for name, _ in samples(agent))
+    seconds = Histogram()
+    seconds.observe(0.003)
+    figures = DriverFigures("d.io", True, 2, 1, 3, 4, 5, ["DRADeviceTaints"], seconds)
+    collector = NodeCollector(
+        agent.state, agent.offerings, agent.configuration, drivers=lambda: [figures]
+    )
+    found = read(collector)
+    names = ("registered", "devices", "slices", "slice_writes_total", "claims",
+             "claim_errors_total", "prepare_seconds_count", "prepare_seconds_sum")  # fmt: skip
+    values = [of(found, f"hami_mock_dra_{name}", driver="d.io") for name in names]
+    assert values == [1, 2, 1, 3, 4, 5, 1, 0.003]
+    gates = {
+        gate: of(found, "hami_mock_dra_gate_off", driver="d.io", gate=gate) for gate in DROPPED
+    }
+    assert gates == {
+        "DRAConsumableCapacity": 0, "DRAPartitionableDevices": 0, "DRADeviceTaints": 1,
+    }  # fmt: skip
+
+
+def test_the_docs_list_every_metric_with_its_labels_and_its_help() -> None:
+    text = (ROOT / "docs" / "metrics.md").read_text()
+    rows = re.findall(r"^\| `(hami_mock_\w+)` \| ([^|]*)\| ([^|]+) \|$", text, re.MULTILINE)
+    told = {name: (labels.strip(), meaning) for name, labels, meaning in rows}
+    for short, (kind, meaning, *labels) in metrics._METRICS.items():
+        name = f"hami_mock_{short}" + ("_total" if kind == "counter" else "")
+        listed, written = told.pop(name)
+        assert listed == ", ".join(labels)
+        assert written.partition(";")[0].rstrip(".") == meaning.rstrip(".")
+    assert set(told) == {"hami_mock_allocation_seconds", "hami_mock_dra_prepare_seconds"}
 
 
 def test_watched_resources_and_the_version_are_metrics(socket_folder: Path) -> None:
