@@ -284,3 +284,23 @@ def test_what_a_real_plugin_calls_a_card_is_one_line() -> None:
     text = shown(status(cards=[card(uuid="GPU-\x1b[2J\n", model="x" * 5000)]))
     assert "GPU-\\x1b[2J\\n" in text
     assert all(line.isprintable() and len(line) < 1000 for line in text.splitlines())
+
+
+def dra_driver(**changes: Any) -> dict[str, Any]:
+    claims = {"default/a": ["hami-gpu-0"]}
+    return {
+        "devices": 2, "slices": 1, "claims": claims, "claim_errors": 3, "error": "", **changes,
+    }  # fmt: skip
+
+
+def test_drivers_of_dra_are_a_table_and_missing_resources_no_matter_beside_them() -> None:
+    text = shown(status(resources=[], views={"dra": {"hami-core-gpu.io": dra_driver()}}))
+    assert "No resources are registered" not in text
+    (line,) = (line for line in text.splitlines() if line.startswith("hami-core-gpu.io"))
+    assert line.split() == ["hami-core-gpu.io", "2", "1", "1", "3", "registered"]
+
+
+def test_a_driver_that_is_not_ready_says_why() -> None:
+    ill = dra_driver(error="the kubelet hasn't registered it yet")
+    text = shown(status(views={"dra": {"d.io": ill}}))
+    assert "not ready: the kubelet hasn't registered it yet" in text
