@@ -159,9 +159,17 @@ class Mock:
 
     def ctl(self, *words: str, stdin: str | None = None) -> str:
         """Run `hami-mock ctl` in the agent's pod, as people do."""
+        return self._in_pod("ctl", *words, stdin=stdin)
+
+    def doctor(self, *words: str) -> list[dict[str, str]]:
+        """Run `hami-mock doctor` in the agent's pod, with the agent's rights; return findings."""
+        found: list[dict[str, str]] = json.loads(self._in_pod("doctor", *words, "-o", "json"))
+        return found
+
+    def _in_pod(self, *words: str, stdin: str | None = None) -> str:
         name = self.agent_pod()["metadata"]["name"]
         interactive = ["--stdin"] if stdin is not None else []
-        command = ["--", "hami-mock", "ctl", *words]
+        command = ["--", "hami-mock", *words]
         return self.cluster.kubectl(
             "exec", *interactive, name, f"--namespace={NAMESPACE}", *command, stdin=stdin
         )

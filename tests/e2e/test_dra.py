@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -150,6 +152,22 @@ def test_a_claim_that_no_card_can_meet_waits_and_hurts_nobody(node: Mock) -> Non
     node.wait_for_scheduling_message("huge", NO_DEVICE)
     start(node, "small", template="small")
     node.wait_for_phase("small", "Running")
+    # The doctor says why, from what kubectl shows …
+    kinds = "nodes,pods,resourceslices,resourceclaims,resourceclaimtemplates,deviceclasses"
+    ran = subprocess.run(
+        [sys.executable, "-m", "hami_mock", "doctor", "-f", "-", "--pod", "huge", "-o", "json"],
+        input=json.dumps(node.cluster.get(kinds)),
+        text=True, capture_output=True, check=False, timeout=60,
+    )  # fmt: skip
+    told = [each for each in json.loads(ran.stdout) if each["subject"] == "Pod default/huge"]
+    (finding,) = (each for each in told if each["where"].startswith("claim default/huge-"))
+    assert (ran.returncode, finding["severity"]) == (1, "error")
+    assert "it asks for 100Gi memory; the largest device, hami-gpu-" in finding["what"]
+    assert finding["what"].endswith(" has 80Gi memory")
+    assert "scheduler: cannot allocate all claims" in [each["where"] for each in told]
+    # … and in the agent's pod, that its node is well.
+    (well,) = (each for each in node.doctor() if each["where"] == HAMI)
+    assert (well["severity"], well["what"]) == ("ok", "2 devices in 1 ResourceSlice")
 
 
 def test_two_pods_share_a_claim(node: Mock) -> None:

@@ -1,6 +1,6 @@
 """What an examination looks at: a node or a pod, vendors, other pods, and the time. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -84,8 +84,7 @@ class NodeCase:
     @cached_property
     def vendors(self) -> Sequence[VendorCase]:
         """The vendors that have anything to do with the node."""
-        asked = {name for pod in self.pods or () for name in pod.asks}
-        there = {*self.node.capacity, *(name for name in asked if not self.has_by_dra(name))}
+        there = {*self.node.capacity, *self.asked(self.pods or ())}
         annotations = {name for name in self.node.annotations if name}
         return [
             self._read(vendor)
@@ -109,6 +108,15 @@ class NodeCase:
     def has_by_dra(self, name: str) -> bool:
         """Tell whether pods get a resource by DRA: no plugin offers it, and a class does."""
         return not self.allocatable(name) and self.dra.class_for(name) is not None
+
+    def asked(self, pods: Iterable[PodObject]) -> set[str]:
+        """Return what pods ask of the node in another way than by DRA."""
+        return {
+            name
+            for pod in pods
+            for name in pod.asks
+            if name not in pod.by_dra and not self.has_by_dra(name)
+        }
 
     @cached_property
     def own(self) -> Sequence[PodObject]:

@@ -28,13 +28,7 @@ def is_left_behind(case: NodeCase, seen: VendorCase) -> bool:
     The kubelet keeps the name of a resource for as long as the node lives.
     """
     names = {name for name in names_of(seen.vendor) if name in case.node.capacity}
-    asked = {
-        name
-        for pod in case.pods or ()
-        if not pod.has_ended
-        for name in pod.asks
-        if not case.has_by_dra(name)
-    }
+    asked = case.asked(pod for pod in case.pods or () if not pod.has_ended)
     is_gone = not any(case.node.capacity[name] for name in names)
     return seen.register is None and is_gone and not asked & names
 

@@ -188,7 +188,7 @@ def _told(ask: Ask, failed: Sequence[Verdict]) -> tuple[str, str]:
 
 def _words(ask: Ask, obstacle: Obstacle, verdicts: Sequence[Verdict]) -> str:
     many = f"{len(verdicts)} device{'s' * (len(verdicts) > 1)}"
-    asked = " and ".join(f"{amount(value)} of {name}" for name, value in ask.capacity.items())
+    asked = " and ".join(f"{amount(value)} {name}" for name, value in ask.capacity.items())
     match obstacle:
         case Obstacle.CLASS:
             drivers = listed([*dict.fromkeys(each.device.driver for each in verdicts)])
@@ -216,5 +216,5 @@ def _largest(ask: Ask, verdicts: Sequence[Verdict]) -> str:
         largest = max(having, key=lambda device: device.capacity[name].largest)
         has = largest.capacity[name]
         if has.consumed(wanted) > has.largest:
-            told.append(f"the largest device, {largest}, has {amount(has.largest)} of {name}")
+            told.append(f"the largest device, {largest}, has {amount(has.largest)} {name}")
     return " and ".join(told) or listed([each.told for each in verdicts], "; ")

@@ -66,8 +66,8 @@ def _too_small(ask: Ask, device: Device) -> Iterator[tuple[Obstacle, str]]:
     for name, wanted in ask.capacity.items():
         has = device.capacity.get(name)
         if has is None or has.consumed(wanted) > has.largest:
-            told = "none" if has is None else amount(has.largest)
-            yield Obstacle.SIZE, f"{device} has {told} of {name}"
+            told = "no" if has is None else amount(has.largest)
+            yield Obstacle.SIZE, f"{device} has {told} {name}"
 
 
 def _taken(

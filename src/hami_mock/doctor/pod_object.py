@@ -52,6 +52,8 @@ class PodObject:
     unscheduled: str
     containers: tuple[Container, ...]
     claims: tuple[PodClaim, ...] = ()
+    by_dra: frozenset[str] = frozenset()
+    """The resources that it asks for and has by a claim that the scheduler made."""
     is_prepared: bool = True
     """Whether the kubelet has not said that it has yet to make the pod ready for containers."""
     options: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -83,6 +85,10 @@ class PodObject:
                 for each in _rows(spec, key)
             ),
             claims=tuple(_claims(spec, status)),
+            by_dra=frozenset(
+                text(row, "resourceName")
+                for row in _rows(part(status, "extendedResourceClaimStatus"), "requestMappings")
+            ),
             is_prepared=("PodReadyToStartContainers", "False")
             not in ((kind, value) for kind, value, _ in conditions(status)),
             options=_options(spec, texts(metadata, "labels").get(AGENT[0]) == AGENT[1]),

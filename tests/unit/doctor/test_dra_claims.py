@@ -67,7 +67,7 @@ def test_a_template_of_which_no_claim_was_made_yet() -> None:
         ("note", "template default/part"),
         ("error", "template default/part"),
     ]
-    assert "has 80Gi of memory" in unmet.what
+    assert "has 80Gi memory" in unmet.what
 
 
 def test_the_claim_that_was_made_from_a_template_is_read() -> None:
@@ -95,8 +95,8 @@ def test_more_than_any_card_has_names_the_largest() -> None:
     state = rig.state_of(cards=1)
     finding = unmet(*slices(state), memory="100Gi", cores="30")
     assert finding.what == (
-        "request gpu: it asks for 100Gi of memory and 30 of cores; the largest device, hami-gpu-0 "
-        f"on {NODE}, has 80Gi of memory"
+        "request gpu: it asks for 100Gi memory and 30 cores; the largest device, hami-gpu-0 "
+        f"on {NODE}, has 80Gi memory"
     )
     assert "the largest device" in finding.advice
 
@@ -225,7 +225,7 @@ def test_one_of_several_ways_is_enough() -> None:
     first = {"name": "gpu", "firstAvailable": [big, small]}
     assert examined(claim(first), *slices()) == []
     (finding,) = examined(claim({**first, "firstAvailable": [big, big]}), *slices())
-    assert finding.what.count("100Gi of memory") == 2
+    assert finding.what.count("100Gi memory") == 2
 
 
 def test_an_expression_that_is_not_evaluated_is_a_note() -> None:

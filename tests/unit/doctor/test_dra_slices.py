@@ -208,3 +208,11 @@ def test_a_pod_with_an_extended_resource_by_dra_is_no_sign_of_a_plugin() -> None
         {"name": "c0", "resources": {"limits": {"nvidia.com/gpu": "1"}}}
     ]
     only(examined(*slices(), pods=(holder,)), "ok")
+    # A kubelet that had a plugin once keeps its name with a 0. The agent's own role may not list
+    # classes, but the pod's status knows how it got its card.
+    on, unknown = node(resources={"nvidia.com/gpu": "0"}), found(*slices(), classes=None)
+    assert ("error", "nvidia.com/gpu") in told(examine_node(node_case(unknown, holder, on=on)))
+    mapping = {"containerName": "c0", "resourceName": "nvidia.com/gpu", "requestName": "c"}
+    holder["status"]["extendedResourceClaimStatus"] = {"requestMappings": [mapping]}
+    findings = examine_node(node_case(unknown, holder, on=on))
+    assert {str(each.severity) for each in findings} == {"ok", "note"}
