@@ -1,13 +1,16 @@
 """`hami-mock doctor`: examine nodes and pods, and print what is wrong with them."""
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 import anyio
 
+from hami_mock.cli.ctl.client import ask
 from hami_mock.cli.output import show
 from hami_mock.cli.parser import Parsed, Parser
+from hami_mock.control.protocol import DEFAULT_SOCKET, Request
 from hami_mock.doctor import gathering, report
 from hami_mock.doctor.case import SCHEDULER, NodeCase, PodCase
 from hami_mock.doctor.examine import examine_node, examine_pod
@@ -90,7 +93,10 @@ def _config(path: str | None) -> DeviceConfig | None:
 def _examine(found: Gathered, scheduler: str, config: DeviceConfig | None) -> Iterator[Examined]:
     now = datetime.now(UTC)
     for node in found.nodes:
-        case = NodeCase(node, now, config, found.node_pods, found.refusal, found.dra, found.around)
+        case = NodeCase(
+            node, now, config, found.node_pods, found.refusal, found.dra, found.around,
+            _gates_off(gathering.name_of(node)),
+        )  # fmt: skip
         yield Examined(cut(f"Node {case.node.name}"), examine_node(case))
     nodes = [
         NodeCase(node, now, config, found.around, dra=found.dra)
@@ -102,6 +108,19 @@ def _examine(found: Gathered, scheduler: str, config: DeviceConfig | None) -> It
         own = PodCase(pod, now, here, config, scheduler, elsewhere, found.dra)
         findings = examine_pod(own)
         yield Examined(cut(f"Pod {pod.full_name}"), findings)
+
+
+def _gates_off(node: str) -> dict[str, list[str]]:
+    """Ask the agent of this pod, if it is the node's, which gates its DRA drivers found off."""
+    if not os.environ.get("HAMI_MOCK_DRA") or "KUBERNETES_SERVICE_HOST" not in os.environ:
+        return {}
+    path = os.environ.get("HAMI_MOCK_CONTROL_SOCKET") or DEFAULT_SOCKET
+    try:
+        told = next(ask(path, Request("status")))
+    except (StartError, UsageError):
+        return {}  # the slices show the most of it
+    drivers = told["views"].get("dra", {}) if told["node"] == node else {}
+    return {name: driver["gates_off"] for name, driver in drivers.items()}
 
 
 def _node_of(pod: PodObject, nodes: Sequence[NodeCase]) -> NodeCase | None:

@@ -65,7 +65,7 @@ def _driver(pool: Pool) -> dict[str, Any]:
         for one in made
         for device in one.get("devices", ())
     }
-    devices = [
+    devices: list[dict[str, Any]] = [
         {
             "name": each.device.name,
             "card": each.card.name,

@@ -1,7 +1,7 @@
 """What an examination looks at: a node or a pod, vendors, other pods, and the time. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -63,6 +63,8 @@ class NodeCase:
     dra: DraFound = NOTHING
     known: Sequence[PodObject] = ()
     """Pods that are known where it isn't known whether these are all."""
+    gates_off: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The feature gates that the node's agent found off, by its DRA driver."""
 
     @cached_property
     def node(self) -> NodeObject:

@@ -1,5 +1,6 @@
 """Can the pod have the devices that its ResourceClaims ask for?"""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from hami_mock.doctor.case import PodCase
@@ -165,10 +166,9 @@ def _why_not(case: PodCase, ask: Ask, claim: Claim | None) -> tuple[str, str] | 
 
 
 def _most_on_a_node(verdicts: Sequence[Verdict]) -> int:
-    fitting = [each.device.node for each in verdicts if each.obstacle is None]
-    everywhere = fitting.count("")
-    counts = [fitting.count(node) for node in dict.fromkeys(fitting) if node]
-    return max(counts, default=0) + everywhere
+    fitting = Counter(each.device.node for each in verdicts if each.obstacle is None)
+    everywhere = fitting.pop("", 0)
+    return max(fitting.values(), default=0) + everywhere
 
 
 def _told(ask: Ask, failed: Sequence[Verdict]) -> tuple[str, str]:

@@ -99,7 +99,20 @@ def plugins(case: NodeCase) -> Iterator[Finding]:
 
 
 def gates(case: NodeCase) -> Iterator[Finding]:
-    """No gate is off, as far as it shows: the API server drops what needs one."""
+    """No gate is off, as its agent says, or as it shows: the API server drops what needs one."""
+    told = dict.fromkeys((driver, gate) for driver, off in case.gates_off.items() for gate in off)
+    signs = dict.fromkeys(told, "as its agent says") | dict(_signs(case))
+    for (driver, gate), sign in signs.items():
+        without = GATES[gate].without if gate in GATES else "devices lack what needs it"
+        yield warning(
+            driver,
+            f"the feature gate {gate} is off ({sign}): {without}",
+            f"turn it on for {components()}, and restart the agent",
+        )
+
+
+def _signs(case: NodeCase) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield driver and gate where slices lack what the driver would publish, and what they lack."""
     ours = {name for _, profile in _agents(case) for name in _drivers(profile)}
     # A real example driver shares nothing by itself.
     ours |= {*_drivers(Profile.HAMI)}
@@ -117,17 +130,11 @@ def gates(case: NodeCase) -> Iterator[Finding]:
             for device in each.devices
             if not device.consumes and driver.counts(device.attributes, device.capacity)
         ]
-        for gate, names, lack in (
-            (CONSUMABLE, shared, "allowMultipleAllocations"),
-            (PARTITIONABLE, cut, "consumesCounters"),
-        ):
-            if names:
-                yield warning(
-                    each.driver,
-                    f"{listed(names)} came without {lack}, so the feature gate {gate} is off: "
-                    f"{GATES[gate].without}",
-                    f"turn it on for {components()}, and restart the agent",
-                )
+        if shared:
+            sign = f"{listed(shared)} came without allowMultipleAllocations"
+            yield (each.driver, CONSUMABLE), sign
+        if cut:
+            yield (each.driver, PARTITIONABLE), f"{listed(cut)} came without consumesCounters"
 
 
 def taints(case: NodeCase) -> Iterator[Finding]:

@@ -148,3 +148,39 @@ def test_a_pods_node_is_its_own_or_the_only_one(
         main(["-f", write(tmp_path, {"kind": "List", "items": items})])
         out = capsys.readouterr().out.partition("Pod default/p1")[2]
         assert (short in out) is is_short
+
+
+@pytest.mark.parametrize(
+    ("variables", "gates"),
+    [
+        ({"HAMI_MOCK_DRA": "hami", "KUBERNETES_SERVICE_HOST": "10.0.0.1"}, {"n1": 1, "n2": 0}),
+        ({"HAMI_MOCK_DRA": "hami"}, {"n1": 0}),
+        ({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, {"n1": 0}),
+    ],
+)
+def test_in_its_pod_the_agent_is_asked_for_gates(
+    node_file: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    variables: dict[str, str],
+    gates: dict[str, int],
+) -> None:
+    for name in ("HAMI_MOCK_DRA", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    for name, many in gates.items():
+        status = {"node": name, "views": {"dra": {"d.io": {"gates_off": ["DRADeviceTaints"]}}}}
+        monkeypatch.setattr("hami_mock.cli.doctor.ask", lambda *_, told=status: iter([told]))
+        main(["-f", node_file, "-o", "json"])
+        found = [row["where"] for row in json.loads(capsys.readouterr().out)]
+        assert found.count("d.io") == many
+
+
+def test_an_agent_that_does_not_answer_is_passed_over(
+    node_file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HAMI_MOCK_DRA", "hami")
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("HAMI_MOCK_CONTROL_SOCKET", str(tmp_path / "nobody.sock"))
+    assert main(["-f", node_file]) == 0

@@ -153,7 +153,7 @@ def test_drivers_devices_classes_and_slices_of_dra() -> None:
     ],
 )
 def test_the_gates_are_those_that_the_devices_need(
-    profile: str, flags: dict[str, str], gates: set[str]
+    profile: str, flags: dict[str, Any], gates: set[str]
 ) -> None:
     found = {each["gate"] for each in with_dra(profile, **flags)["dra"]["gates"]}
     assert found & {"DRAConsumableCapacity", "DRAPartitionableDevices"} == gates

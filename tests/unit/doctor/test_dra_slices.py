@@ -1,5 +1,6 @@
 """What the doctor finds in a node's ResourceSlices."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -144,7 +145,10 @@ def test_the_gate_of_shared_cards_is_seen_by_what_is_missing() -> None:
         del device["allowMultipleAllocations"]
     finding = only(examined(*made), "warning")
     assert finding.where == HAMI
-    assert "DRAConsumableCapacity is off: claims get whole cards" in finding.what
+    assert finding.what == (
+        "the feature gate DRAConsumableCapacity is off (hami-gpu-0, hami-gpu-1 came without "
+        "allowMultipleAllocations): claims get whole cards, not parts of them"
+    )
     for component in ("API server", "controller manager", "scheduler", "kubelet"):
         assert component in finding.advice
 
@@ -186,6 +190,13 @@ def test_a_real_example_driver_shares_nothing_and_that_is_right() -> None:
     only(examined(*made), "ok")
     ours = examined(*made, pods=(agent(DRA="example"),))
     assert "DRAConsumableCapacity" in only(ours, "warning").what
+
+
+def test_the_agent_knows_of_a_gate_that_slices_do_not_show() -> None:
+    case = node_case(found(*slices()))
+    findings = examine_node(replace(case, gates_off={HAMI: ["DRADeviceTaints"]}))
+    finding = only(findings, "warning")
+    assert "DRADeviceTaints is off (as its agent says): cards that are unhealthy" in finding.what
 
 
 def test_a_card_that_fails_is_named_with_its_taint() -> None:
