@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from hami_mock.doctor.case import PodCase
 from hami_mock.doctor.dra_fitting import Obstacle, Verdict, amount, judge, listed
 from hami_mock.doctor.dra_found import CLAIMS, CLASSES, SLICES, TEMPLATES
-from hami_mock.doctor.dra_objects import Ask, Claim, Request
+from hami_mock.doctor.dra_objects import Ask, Request
 from hami_mock.doctor.dra_selectors import can_be_read
 from hami_mock.doctor.finding import Finding, error, note
 from hami_mock.kit.similar import did_you_mean
@@ -49,7 +49,7 @@ def claims(case: PodCase) -> Iterator[Finding]:
             name = f"{pod.namespace}/{own.claim}"
             claim = (found.claims or {}).get(name)
             if claim is not None and not claim.is_allocated:
-                yield from _unmet(case, f"claim {name}", claim.requests, claim)
+                yield from _unmet(case, f"claim {name}", claim.requests)
             elif claim is None and found.claims is not None:
                 yield _gone(f"claim {name}", own.template)
         elif own.template and not own.is_made:
@@ -81,7 +81,7 @@ def _unmade(case: PodCase, name: str) -> Iterator[Finding]:
             "no claim has been made from it for the pod yet",
             "kube-controller-manager makes it within seconds; else kubectl describe pod says why",
         )
-    yield from _unmet(case, f"template {name}", (templates or {}).get(name, ()), None)
+    yield from _unmet(case, f"template {name}", (templates or {}).get(name, ()))
 
 
 def extended(case: PodCase) -> Iterator[Finding]:
@@ -93,12 +93,10 @@ def extended(case: PodCase) -> Iterator[Finding]:
             cls = case.dra.class_for(name)
             assert cls is not None
             request = Request(name, (Ask(cls.name, count=count),))
-            yield from _unmet(case, f"{name} (by DeviceClass {cls.name})", (request,), None)
+            yield from _unmet(case, f"{name} (by DeviceClass {cls.name})", (request,))
 
 
-def _unmet(
-    case: PodCase, where: str, requests: Sequence[Request], claim: Claim | None
-) -> Iterator[Finding]:
+def _unmet(case: PodCase, where: str, requests: Sequence[Request]) -> Iterator[Finding]:
     """Yield why requests can't be met."""
     found = case.dra
     classes = found.classes
@@ -118,7 +116,7 @@ def _unmet(
             )
         if found.slices is None or missing:
             continue
-        reasons = [_why_not(case, way, claim) for way in request.ways]
+        reasons = [_why_not(case, way) for way in request.ways]
         if reasons and all(reasons):
             told = "; or ".join(told for told, _ in filter(None, reasons))
             advice = next(advice for _, advice in filter(None, reasons))
@@ -138,11 +136,11 @@ def _not_evaluated(case: PodCase, where: str, request: Request) -> Iterator[Find
         yield note(where, f"{told}: devices that it would exclude count as fitting")
 
 
-def _why_not(case: PodCase, ask: Ask, claim: Claim | None) -> tuple[str, str] | None:
+def _why_not(case: PodCase, ask: Ask) -> tuple[str, str] | None:
     """Return why a request can't be met so, and what to do; None if it can, for all we know."""
     found = case.dra
     node = case.node.node.name if case.node else ""
-    verdicts = [judge(ask, device, found, claim) for device in found.devices(node)]
+    verdicts = [judge(ask, device, found) for device in found.devices(node)]
     where = f"node {node}" if node else "any node"
     if not verdicts:
         return (

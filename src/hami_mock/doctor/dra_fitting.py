@@ -6,7 +6,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from hami_mock.doctor.dra_found import DraFound, Held
-from hami_mock.doctor.dra_objects import Ask, Claim, Device
+from hami_mock.doctor.dra_objects import Ask, Device
 from hami_mock.doctor.dra_selectors import matches
 from hami_mock.views.dra.slices import quantity
 
@@ -33,33 +33,28 @@ class Verdict(NamedTuple):
     device: Device
     obstacle: Obstacle | None = None
     told: str = ""
-    is_sure: bool = True
-    """Whether its selectors could be evaluated."""
 
 
-def judge(ask: Ask, device: Device, found: DraFound, claim: Claim | None) -> Verdict:
-    """Tell what keeps a request of a claim from a device. Its class must be known."""
-    of_class = matches((found.classes or {})[ask.class_name].selectors, device)
-    if of_class is False:
+def judge(ask: Ask, device: Device, found: DraFound) -> Verdict:
+    """Tell what keeps a request from a device. Its class must be known."""
+    # What can't be evaluated counts as fitting.
+    if matches((found.classes or {})[ask.class_name].selectors, device) is False:
         return Verdict(device, Obstacle.CLASS)
-    own = matches(ask.selectors, device)
-    if own is False:
+    if matches(ask.selectors, device) is False:
         return Verdict(device, Obstacle.SELECTOR)
-    for obstacle, told in _obstacles(ask, device, found, claim):
+    for obstacle, told in _obstacles(ask, device, found):
         return Verdict(device, obstacle, told)
-    return Verdict(device, is_sure=own is not None and of_class is not None)
+    return Verdict(device)
 
 
-def _obstacles(
-    ask: Ask, device: Device, found: DraFound, claim: Claim | None
-) -> Iterator[tuple[Obstacle, str]]:
+def _obstacles(ask: Ask, device: Device, found: DraFound) -> Iterator[tuple[Obstacle, str]]:
     yield from _too_small(ask, device)
     for taint in device.taints:
         if not ask.tolerates(taint):
             yield Obstacle.TAINT, f"{device} is tainted: {taint}"
     if not ask.is_admin:
-        yield from _taken(ask, device, found, claim)
-        yield from _counters(device, found, claim)
+        yield from _taken(ask, device, found)
+        yield from _counters(device, found)
 
 
 def _too_small(ask: Ask, device: Device) -> Iterator[tuple[Obstacle, str]]:
@@ -70,10 +65,8 @@ def _too_small(ask: Ask, device: Device) -> Iterator[tuple[Obstacle, str]]:
             yield Obstacle.SIZE, f"{device} has {told} {name}"
 
 
-def _taken(
-    ask: Ask, device: Device, found: DraFound, claim: Claim | None
-) -> Iterator[tuple[Obstacle, str]]:
-    holders = [each for each in found.held.get(device.id, ()) if each.claim is not claim]
+def _taken(ask: Ask, device: Device, found: DraFound) -> Iterator[tuple[Obstacle, str]]:
+    holders = found.held.get(device.id, ())
     if not device.is_shared:
         if holders:
             yield Obstacle.TAKEN, f"{device} belongs to {_names(holders)}"
@@ -85,13 +78,11 @@ def _taken(
             yield Obstacle.TAKEN, f"{told} ({_shares(holders, name)})" if holders else told
 
 
-def _counters(
-    device: Device, found: DraFound, claim: Claim | None
-) -> Iterator[tuple[Obstacle, str]]:
+def _counters(device: Device, found: DraFound) -> Iterator[tuple[Obstacle, str]]:
     """What the devices that are given away leave of a card must be enough for this one."""
     for name, wanted in device.consumes:
         place = device.driver, device.pool, name
-        given = [each for each in found.drained.get(place, ()) if each[0].claim is not claim]
+        given = found.drained.get(place, ())
         left = Counter(found.counters.get(place, {}))
         for _, counters in given:
             left.subtract(counters)

@@ -134,13 +134,13 @@ def test_who_does_not_say_how_much_wants_all() -> None:
 def test_a_part_is_rounded_up_to_what_the_device_gives() -> None:
     # The example driver gives whole GiB.
     others = [
-        held(f"gpu-{i}", f"h{i}", "gpu.example.com", memory="79Gi", compute="1") for i in (0, 1)
+        held(f"gpu-{i}", f"h{i}", "gpu.example.com", memory="80384Mi", compute="1") for i in (0, 1)
     ]
     asks: dict[str, Any] = {
         "cls": "gpu.example.com",
         "capacity": {"requests": {"memory": "1025Mi", "compute": "1"}},
     }
-    assert "1Gi of 80Gi memory free" in unmet(*others, *slices(profile=rig.EXAMPLE), **asks).what
+    assert "1536Mi of 80Gi memory free" in unmet(*others, *slices(profile=rig.EXAMPLE), **asks).what
     asks["capacity"] = {"requests": {"memory": "1000Mi", "compute": "1"}}
     assert examined(claim(request(**asks)), *others, *slices(profile=rig.EXAMPLE)) == []
 
@@ -152,6 +152,20 @@ def test_a_whole_card_belongs_to_one_claim() -> None:
     assert (
         examined(claim(request(NVIDIA, adminAccess=True)), held("gpu-0", "a", NVIDIA), *made) == []
     )
+
+
+def test_who_only_looks_at_a_card_takes_nothing_of_it() -> None:
+    looking = held("gpu-0", "a", NVIDIA)
+    looking["status"]["allocation"]["devices"]["results"][0]["adminAccess"] = True
+    made = slices(rig.state_of(cards=1), rig.NVIDIA)
+    assert examined(claim(request(NVIDIA)), looking, *made) == []
+
+
+def test_devices_that_every_node_reaches_count_on_each() -> None:
+    everywhere = slices(node="")
+    everywhere[0]["spec"]["pool"]["name"] = "fabric"
+    assert examined(claim(request(count=4)), *slices(), *everywhere) == []
+    assert "at most 4 that fit" in unmet(*slices(), *everywhere, count=5).what
 
 
 def test_tainted_devices_are_named_unless_they_are_tolerated() -> None:
