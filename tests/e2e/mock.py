@@ -159,20 +159,25 @@ class Mock:
 
     def ctl(self, *words: str, stdin: str | None = None) -> str:
         """Run `hami-mock ctl` in the agent's pod, as people do."""
-        return self._in_pod("ctl", *words, stdin=stdin)
+        return self.cluster.kubectl(*self._in_pod("ctl", *words, stdin=stdin is not None),
+                                    stdin=stdin)  # fmt: skip
 
     def doctor(self, *words: str) -> list[dict[str, str]]:
         """Run `hami-mock doctor` in the agent's pod, with the agent's rights; return findings."""
-        found: list[dict[str, str]] = json.loads(self._in_pod("doctor", *words, "-o", "json"))
+        argv = self.cluster.kubectl_argv(*self._in_pod("doctor", *words, "-o", "json"))
+        # It fails where it finds errors, such as what plugins of other cases have left.
+        ran = subprocess.run(
+            argv, text=True, capture_output=True, check=False, timeout=KUBECTL_TIMEOUT_S
+        )
+        found: list[dict[str, str]] = json.loads(ran.stdout)
         return found
 
-    def _in_pod(self, *words: str, stdin: str | None = None) -> str:
+    def _in_pod(self, *words: str, stdin: bool = False) -> list[str]:
         name = self.agent_pod()["metadata"]["name"]
-        interactive = ["--stdin"] if stdin is not None else []
-        command = ["--", "hami-mock", *words]
-        return self.cluster.kubectl(
-            "exec", *interactive, name, f"--namespace={NAMESPACE}", *command, stdin=stdin
-        )
+        interactive = ["--stdin"] if stdin else []
+        return [
+            "exec", *interactive, name, f"--namespace={NAMESPACE}", "--", "hami-mock", *words
+        ]  # fmt: skip
 
     def forget_plugins(self, *, is_hami: bool) -> None:
         """Let the kubelet forget the units that plugins of earlier cases had, if it must.

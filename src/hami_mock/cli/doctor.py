@@ -28,7 +28,8 @@ NOBODY_TO_ASK = 3
 
 _NOTES = (
     "The node and its pods are read from files, or from the API server: in a pod with its service "
-    "account, elsewhere with $KUBECONFIG or ~/.kube/config. Exit codes: 0 no errors, 1 errors "
+    "account, elsewhere with $KUBECONFIG or ~/.kube/config. To judge a pod's claims, files need "
+    "resourceslices, resourceclaims and deviceclasses too. Exit codes: 0 no errors, 1 errors "
     "found, 2 wrong input, 3 no API server: it can't be reached, or nothing says where it is."
 )
 
@@ -42,8 +43,6 @@ def parser() -> Parser:
             "doctor gpu-node-1",
             "doctor --pod default/trainer-0",
             "kubectl get node gpu-node-1 -o json | hami-mock doctor -f -",
-            "kubectl get nodes,pods,resourceslices,resourceclaims,deviceclasses -A -o json | "
-            "hami-mock doctor -f - --pod default/trainer-0",
             "doctor -f node.json -f pods.json --device-config-file device-config.yaml -o json",
         ),
     )
