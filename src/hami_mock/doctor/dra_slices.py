@@ -18,9 +18,9 @@ _UUID = "uuid"
 
 
 def not_looked(case: NodeCase) -> Iterator[Finding]:
-    """The slices could be looked at; from files it is a matter of what they should have."""
+    """The slices of a node that should have some could be looked at."""
     why = case.dra.lacks.get(SLICES, "")
-    if why and (not case.dra.is_partial or [*_agents(case)]):
+    if why and [*_agents(case)]:
         advice = "allow list of resourceslices (resource.k8s.io)"
         if case.dra.is_partial:
             advice = "add them: kubectl get resourceslices -o json"

@@ -54,18 +54,19 @@ def test_slices_of_other_nodes_are_none_of_this_one() -> None:
 
 
 def test_what_could_not_be_looked_at_is_a_note_that_names_the_verb() -> None:
-    case = node_case(found(lacks=LACKS))
+    case = node_case(found(lacks=LACKS), agent(DRA="hami"))
     finding = next(each for each in examine_node(case) if each.where == "DRA")
     assert finding.severity == "note"
     assert "the role needs the verb list" in finding.what
     assert "resourceslices" in finding.advice
 
 
+@pytest.mark.parametrize("is_partial", [False, True])
 @pytest.mark.parametrize(("pods", "notes"), [((), 0), ((agent(DRA="hami"),), 1)])
-def test_files_without_slices_are_a_note_where_there_should_be_some(
-    pods: tuple[Document, ...], notes: int
+def test_slices_that_nobody_could_read_are_a_note_where_there_should_be_some(
+    pods: tuple[Document, ...], notes: int, is_partial: bool
 ) -> None:
-    case = node_case(found(lacks=LACKS, is_partial=True), *pods)
+    case = node_case(found(lacks=LACKS, is_partial=is_partial), *pods)
     assert sum(each.where == "DRA" for each in examine_node(case)) == notes
 
 
