@@ -22,6 +22,7 @@ from hami_mock.views.dra import publisher as publisher_module
 from hami_mock.views.dra.view import DraView, Places
 from tests.integration.dra_kubelet import DraKubelet
 from tests.integration.fake_api_server import FakeApiServer, api_server
+from tests.integration.waiting import until
 from tests.unit.builders import NODE
 from tests.unit.views.dra import rig
 from tests.unit.views.dra.rig import DRIVER_VERSION, HAMI, NVIDIA, state_of
@@ -38,13 +39,6 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(publisher_module, "Backoff", backoff)
     monkeypatch.setattr(kubernetes_module, "Backoff", backoff)
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait for what the agent knows after it has heard the API server's answer."""
-    with anyio.fail_after(20):
-        while not condition():  # noqa: ASYNC110 - the agent tells nobody else
-            await anyio.sleep(0.005)
 
 
 @dataclass
@@ -464,10 +458,10 @@ def test_each_maker_of_a_profile_has_a_driver_of_its_own(play: Callable[..., Non
             assert [*view.status()] == [HAMI_DRIVER]
             rig.state.change(state_of(ascend_cards=1).node)
             await rig.server.wait_until(lambda: "npu-0-0" in rig.devices)
-            assert sorted(path.name for path in (rig.folder / "registry").iterdir()) == [
-                "ascend.project-hami.io-reg.sock",
-                f"{HAMI_DRIVER}-reg.sock",
-            ]
+            sockets = {"ascend.project-hami.io-reg.sock", f"{HAMI_DRIVER}-reg.sock"}
+            await until(
+                lambda: {path.name for path in (rig.folder / "registry").iterdir()} == sockets
+            )
             tasks.cancel_scope.cancel()
 
     play(scenario)

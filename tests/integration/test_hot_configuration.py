@@ -217,7 +217,11 @@ def test_a_broken_file_leaves_all_as_it_is_and_everybody_is_told(
         assert "hami_mock_configuration_error 1.0" in get(f"{url}/metrics")[1]
         file.write_text(text(nvidia_cards=3))
         wait_for_count(kubelet, GPUMEM, 150)
-        assert json.loads(get(f"{url}/readyz")[1])["configuration"]["error"] is None
+        # The cards change first.
+        kubelet.wait_until(
+            lambda: json.loads(get(f"{url}/readyz")[1])["configuration"]["error"] is None,
+            "no error",
+        )
         assert "hami_mock_configuration_error 0.0" in get(f"{url}/metrics")[1]
         assert len(kubelet.registrations) == len(ALL)
 

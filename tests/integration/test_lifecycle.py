@@ -110,8 +110,9 @@ def test_only_the_resource_whose_socket_vanished_registers_again(kubelet: Grpcio
         kubelet.wait_for_lists(NVIDIA)
         (kubelet.folder / kubelet.current("nvidia.com/gpumem").endpoint).unlink()
         kubelet.wait_for_lists({"nvidia.com/gpumem"}, registrations=2)
+        kubelet.wait_until(lambda: ("end", "nvidia.com/gpumem") in kubelet.events, "the end")
         assert len(kubelet.registrations) == len(NVIDIA) + 1
-        assert sum(event == ("end", "nvidia.com/gpumem") for event in kubelet.events) == 1
+        assert kubelet.events.count(("end", "nvidia.com/gpumem")) == 1
         assert not any(kubelet.current(name).ended for name in NVIDIA)
 
 
@@ -162,11 +163,16 @@ def test_an_agent_that_knows_no_lock_makes_the_other_one_unready(kubelet: Grpcio
             listener.bind(str(other))
             listener.listen()
             kubelet.wait_until(lambda: get(url)[0] == 503, "readiness to go")
-            resources = json.loads(get(url)[1])["resources"]
-            assert all(resources[name]["phase"] == "failed" for name in NVIDIA)
-            assert (
-                "another hami-mock (hami-mock-other.sock)" in resources["nvidia.com/gpu"]["reason"]
-            )
+
+            def all_failed() -> bool:
+                resources = json.loads(get(url)[1])["resources"]
+                return all(
+                    resources[name]["phase"] == "failed"
+                    and "another hami-mock (hami-mock-other.sock)" in resources[name]["reason"]
+                    for name in NVIDIA
+                )
+
+            kubelet.wait_until(all_failed, "the failure of each")
         other.unlink()
         kubelet.wait_for_lists(NVIDIA, registrations=2)
         kubelet.wait_until(lambda: get(url)[0] == 200, "readiness to come back")

@@ -14,6 +14,7 @@ from hami_mock.node.state import NodeState
 from hami_mock.views import node_events
 from hami_mock.views.node_events import NodeEvents
 from tests.integration.fake_api_server import api_server
+from tests.integration.waiting import until
 from tests.unit.builders import NODE, laid_out
 
 
@@ -70,8 +71,7 @@ async def test_what_could_not_be_reported_is_reported_later(
         assert "create" in view.status()["error"]
         server.refuse = lambda line: None
         await server.wait_until(lambda: len(server.created) == 2)
-        await anyio.wait_all_tasks_blocked()
-        assert view.status() == {"reported": 2, "error": None}
+        await until(lambda: view.status() == {"reported": 2, "error": None})
         tasks.cancel_scope.cancel()
     assert [event["message"] for event in server.created] == ["first", "second"]
     assert "can't report an event" in caplog.text

@@ -25,6 +25,7 @@ from hami_mock.sources.configured import configured_node
 from hami_mock.views.hami.registrar import Registrar
 from hami_mock.views.http.view import readiness
 from tests.integration.fake_api_server import FakeApiServer, api_server
+from tests.integration.waiting import until
 from tests.makers import BY_WORD
 from tests.unit.builders import NODE
 from tests.unit.views.hami.rig import MR_V100, cards_of, count_resource, state_with
@@ -237,9 +238,8 @@ def test_an_outage_delays_the_change_and_loses_nothing(
             assert "503" in registrar.status()["error"]
             server.refuse = lambda _: None
             await server.wait_until(lambda: health(server) == [False, True])
-            await anyio.wait_all_tasks_blocked()
+            await until(lambda: registrar.status()["error"] is None)
             assert REGISTER in registrar.status()["annotations"]
-            assert registrar.status()["error"] is None
 
     run(tmp_path, scenario)
     assert "HAMi's annotations are out of date" in caplog.text
@@ -337,8 +337,7 @@ def test_a_registrar_that_can_not_write_is_not_ready_until_it_can(
             assert readyz() == 503
             server.refuse = lambda _: None
             await server.wait_until(lambda: REGISTER in shown(server))
-            await anyio.wait_all_tasks_blocked()
-            assert registrar.not_ready == ""
+            await until(lambda: registrar.not_ready == "")
             assert readyz() == 200
 
     run(tmp_path, scenario)
@@ -354,11 +353,9 @@ def test_a_failure_that_is_mended_by_somebody_else_is_over(tmp_path: Path) -> No
             fault = Fault(UNHEALTHY, frozenset({resource.cards[0].uuid}))
             state.begin_faults(fault)
             await server.wait_until(lambda: server.requests.count(f"patch nodes {NODE}") >= 2)
-            await anyio.wait_all_tasks_blocked()
-            assert "403" in registrar.not_ready
+            await until(lambda: "403" in registrar.not_ready)
             state.end_faults(fault)  # now the node shows again what it should
-            await anyio.wait_all_tasks_blocked()
-            assert registrar.not_ready == ""
+            await until(lambda: registrar.not_ready == "")
 
     run(tmp_path, scenario)
 
@@ -372,8 +369,7 @@ def test_a_registrar_that_can_not_read_the_node_is_not_ready(tmp_path: Path) -> 
             assert "the node hasn't been read from the API server yet" in registrar.not_ready
             server.refuse = lambda _: None
             await server.wait_until(lambda: REGISTER in shown(server))
-            await anyio.wait_all_tasks_blocked()
-            assert registrar.not_ready == ""
+            await until(lambda: registrar.not_ready == "")
 
     run(tmp_path, scenario)
 
@@ -383,11 +379,10 @@ def test_cards_that_hami_can_not_carry_end_nothing(tmp_path: Path) -> None:
         state = state_with(count_resource(memory_scaling=1e6))
         async with Kubernetes() as kubernetes, running(Registrar(state, kubernetes)) as registrar:
             await server.wait_until(lambda: "watch nodes" in server.requests)
-            await anyio.wait_all_tasks_blocked()
-            assert "memory: '32768000000' must be a whole number" in registrar.not_ready
+            problem = "memory: '32768000000' must be a whole number"
+            await until(lambda: problem in registrar.not_ready)
             state.change(state_with(count_resource()).node)
             await server.wait_until(lambda: REGISTER in shown(server))
-            await anyio.wait_all_tasks_blocked()
-            assert registrar.not_ready == ""
+            await until(lambda: registrar.not_ready == "")
 
     run(tmp_path, scenario)

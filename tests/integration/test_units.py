@@ -97,9 +97,8 @@ def test_units_go_there_and_back_while_the_agent_runs(
     socket = kubelet.folder / "pods.socket"
     with pod_resources(socket), agent(kubelet, f"--pod-resources-socket={socket}") as running:
         cluster.wait_for(UNITS, UNITS)
-        assert ways(kubelet) == {
-            GPU: ("plugin", "watched"), **dict.fromkeys(UNITS, ("status", "in status"))
-        }  # fmt: skip
+        wanted = {GPU: ("plugin", "watched"), **dict.fromkeys(UNITS, ("status", "in status"))}
+        kubelet.wait_until(lambda: ways(kubelet) == wanted, str(wanted))
         (memory,) = (row for row in status(kubelet)["resources"] if row["name"] == MEMORY)
         assert memory["why"].startswith("kubelet 1.37 writes every device")
         assert {r.resource for r in kubelet.registrations} == {GPU}
@@ -149,7 +148,7 @@ def test_where_it_may_not_write_auto_has_plugins_and_says_which_rule_it_lacks(
         rows = {row["name"]: row for row in status(kubelet)["resources"]}
         assert {row["way"] for row in rows.values()} == {"plugin"}
         assert REFUSAL in rows[MEMORY]["why"]
-        assert status(kubelet)["ready"]
+        kubelet.wait_until(lambda: status(kubelet)["ready"], "readiness")
         assert REFUSAL in status(kubelet)["notices"]["source"]
         assert "notice: units have device plugins, and their limits: " in ctl(kubelet, "status")
     assert cluster.shown == ({}, {})
