@@ -100,6 +100,7 @@ class Mock:
         config: Mapping[str, Any] | None = None,
         env: Mapping[str, str] | None = None,
         without: str = "",
+        forgets_plugins: bool = True,
     ) -> None:
         """Apply the project's manifests, with other flags, and maybe a file or variables.
 
@@ -118,7 +119,7 @@ class Mock:
             container["args"].append("--config=/etc/hami-mock/config.yaml")
             container["volumeMounts"].append({"name": "config", "mountPath": "/etc/hami-mock"})
             pod["volumes"].append({"name": "config", "configMap": {"name": CONFIG_MAP}})
-        if "--units=plugin" not in args and not without:
+        if forgets_plugins and "--units=plugin" not in args and not without:
             self.forget_plugins(is_hami="--hami=on" in args or "HAMI_MOCK_HAMI" in (env or {}))
         self.cluster.apply(*documents)
 

@@ -192,7 +192,7 @@ def test_units_move_between_plugin_and_status_under_running_pods(
     assert "the role needs the verb patch for nodes/status" in log
     mock.start_pod("first", {"nvidia.com/gpu": 1, MOVING: 1000})
     mock.wait_for_phase("first", "Running")
-    mock.deploy(*flags, *ONLY_NVIDIA)  # the role now has the right
+    mock.deploy(*flags, *ONLY_NVIDIA, forgets_plugins=False)  # the role now has the right
     mock.cluster.wait(
         "the agent sees its right",
         lambda: resource_told(mock, MOVING),

@@ -118,8 +118,12 @@ class ConfiguredSource:
         A role is often applied after the agent that it is for, and there is no event for it.
         """
         task_status.started()
+        told = ""
         while True:
             await self._state.wait_until(lambda: bool(self._refusal))
+            if self.notice != told:
+                told = self.notice
+                _log.warning("%s", told)
             await anyio.sleep(_AGAIN_SECONDS)
             if self._refusal and (lines := await self.use(self._settings)):
                 told = "; ".join(lines)

@@ -72,7 +72,7 @@ def no_naps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_role_that_comes_later_moves_the_units(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     server = Server(REFUSED, REFUSED, ALLOWED)
     monkeypatch.setattr(host, "ask", server.ask)
@@ -93,6 +93,7 @@ def test_a_role_that_comes_later_moves_the_units(
                 tasks.cancel_scope.cancel()
 
     anyio.run(scenario)
+    assert caplog.text.count(REFUSED.refusal) == 1, "once, however often it is asked"
     (event,) = rig.state.events.after(0)
     assert (event.kind, event.subject) == (Kind.CONFIGURATION_CHANGED, "--units auto")
     assert f"{MEMORY}: now in the Node's status" in event.message
