@@ -69,7 +69,7 @@ e2e-ci: $(READY) ## the same on Kubernetes 1.35 and 1.37, side by side
 	@# Alone: it looks for what a cluster leaves on the machine, and a second one would be found.
 	@$(MAKE) e2e-on-oldest E2E_TESTS=tests/e2e/test_teardown.py
 
-e2e-all: e2e-ci ## the same on Kubernetes 1.36 too, and what takes minutes to wait for
+e2e-all: e2e-ci ## the same on Kubernetes 1.36 too, CDI on containerd 2, and what takes minutes to wait for
 	@$(MAKE) e2e-on-between E2E_FLAGS="$(NOT_AGAIN)"
 	@for release in oldest newest; do $(MAKE) e2e-on-$$release E2E_FLAGS="--slow -m slow"; done
 
@@ -78,7 +78,7 @@ e2e-on-%: $(READY)
 
 RELEASES := oldest newest
 e2e-prepare: $(READY) ## compile now what e2e-ci and judges need, once; takes minutes (RELEASES=all: e2e-all)
-	@$(BIN)/python -m tests.e2e.harness prepare $(RELEASES:%=--kubernetes=%)
+	@$(BIN)/python -m tests.e2e.harness prepare $(RELEASES:%=--kubernetes=%) $(if $(filter all,$(RELEASES)),--cdi)
 	@$(BIN)/python -m tests.judges
 
 # What native/ is now, where a client finds it.

@@ -22,6 +22,7 @@ from .harness import (
     Progress,
     RequirementsMissing,
     build_image,
+    containerd_with_cdi,
     dra_gates,
     parse_versions,
     prepare,
@@ -50,6 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_progress] = Progress()
     config.addinivalue_line("markers", "e2e: runs on a real Kubernetes cluster")
     config.addinivalue_line("markers", "minors(range): is true of these minors of Kubernetes only")
+    config.addinivalue_line("markers", "cdi: needs a container runtime that reads CDI specs")
     config.addinivalue_line("markers", "slow: takes minutes to wait for; runs with --slow")
 
 
@@ -86,6 +88,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         versions = list(parse_versions(metafunc.config.getoption("--kubernetes")))
     if "kubernetes_version" in metafunc.fixturenames:
         metafunc.parametrize("kubernetes_version", versions, ids=str, scope="session")
+    if metafunc.definition.get_closest_marker("cdi"):  # the cluster changes with it
+        metafunc.parametrize("with_cdi", [True], ids=["cdi"], indirect=True, scope="session")
     if "any_version" in metafunc.fixturenames:  # what is true of every release: once is enough
         metafunc.parametrize("any_version", versions[:1], ids=str, scope="module")
 
@@ -109,6 +113,8 @@ def pytest_runtestloop(session: pytest.Session) -> None:
             prepare(versions, progress)
             if any("equipped" in getattr(item, "fixturenames", ()) for item in session.items):
                 session.config.stash[_image] = _build_image(session.config, progress)
+            if any(item.get_closest_marker("cdi") for item in session.items):
+                containerd_with_cdi(progress)
     except RequirementsMissing:
         return  # each test skips or fails with the reason
     except HarnessError as error:
@@ -125,16 +131,23 @@ def _build_image(config: pytest.Config, progress: Progress) -> Path:
 
 
 @pytest.fixture(scope="session")
+def with_cdi(request: pytest.FixtureRequest) -> bool:
+    """Whether the cluster's runtime must read CDI specs, as tests marked `cdi` want it."""
+    return bool(getattr(request, "param", False))
+
+
+@pytest.fixture(scope="session")
 def any_cluster(
-    kubernetes_version: KubernetesVersion, pytestconfig: pytest.Config
+    kubernetes_version: KubernetesVersion, with_cdi: bool, pytestconfig: pytest.Config
 ) -> Iterator[ClusterApi]:
     """A cluster of our own, or the one that $E2E_KUBECONFIG names."""
     if EXISTING:
         yield ExistingCluster(EXISTING, os.environ.get("E2E_NODE"))
         return
     with progress_shown(pytestconfig) as progress:
-        starting = Cluster.start(kubernetes_version, progress)
         try:
+            runtime = containerd_with_cdi(progress) if with_cdi else None
+            starting = Cluster.start(kubernetes_version, progress, runtime=runtime)
             running = starting.__enter__()
         except RequirementsMissing as missing:
             skip_or_fail(missing)

@@ -28,9 +28,11 @@ NO_DEVICE = "cannot allocate all claims"
 
 
 @contextmanager
-def deployed(mock: Mock, folder: Path, variables: Mapping[str, str]) -> Iterator[Mock]:
-    """The component dra with these variables too; afterwards no claim is left."""
-    kustomizations.write_combination(folder, ("dra", "nvidia-only"))
+def deployed(
+    mock: Mock, folder: Path, variables: Mapping[str, str], *components: str
+) -> Iterator[Mock]:
+    """The component dra with these variables and others too; afterwards no claim is left."""
+    kustomizations.write_combination(folder, ("dra", *components, "nvidia-only"))
     told = yaml.safe_load((folder / "kustomization.yaml").read_text())
     env = [{"name": name, "value": value} for name, value in variables.items()]
     patch = {

@@ -12,6 +12,7 @@ cluster.py         a cluster of our own, and what a test can do to it
 └── small_images.py    the pods' sandbox and a workload
 hami.py            HAMi's own scheduler beside it (hami_config.py)
 helm_program.py    helm, for the chart
+containerd_program.py  a containerd that reads CDI specs, where Debian's is too old
 container_build.py  the project's Containerfile as an image (base_image.py)
 leftovers.py        what a cluster could leave behind
 """
@@ -19,6 +20,7 @@ leftovers.py        what a cluster could leave behind
 from .api import ClusterApi
 from .cluster import Cluster
 from .container_build import build_image
+from .containerd_program import containerd_with_cdi
 from .errors import CommandFailed, HarnessError, NotReachedInTime, RequirementsMissing
 from .existing import ExistingCluster
 from .feature_gates import dra_gates
@@ -48,6 +50,7 @@ __all__ = [
     "Progress",
     "RequirementsMissing",
     "build_image",
+    "containerd_with_cdi",
     "default_device_config",
     "dra_gates",
     "hami_scheduler",

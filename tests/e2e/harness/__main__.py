@@ -12,6 +12,7 @@ from pathlib import Path
 
 from .cluster import Cluster
 from .container_build import build_image
+from .containerd_program import containerd_with_cdi
 from .errors import HarnessError
 from .feature_gates import dra_gates
 from .prepare import prepare
@@ -26,6 +27,8 @@ def main() -> int:
     try:
         if arguments.command == "prepare":
             prepare(parse_versions(arguments.kubernetes), Progress())
+            if arguments.cdi:
+                containerd_with_cdi()
         elif arguments.command == "build-image":
             build_image(
                 arguments.file,
@@ -36,7 +39,8 @@ def main() -> int:
             )
         else:
             version = parse_version(arguments.kubernetes)
-            _up(version, arguments.image, dra_gates(version) if arguments.dra_gates else {})
+            gates = dra_gates(version) if arguments.dra_gates else {}
+            _up(version, arguments.image, gates, containerd_with_cdi() if arguments.cdi else None)
     except HarnessError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -71,6 +75,8 @@ def _parser() -> argparse.ArgumentParser:
         metavar="1.X[.Y]",
         help=f"may be repeated, or {', '.join(WORDS)}",
     )
+    for command, what in ((up, "use"), (fill, "also compile")):
+        command.add_argument("--cdi", action="store_true", help=f"{what} a containerd with CDI")
     build = commands.add_parser("build-image", help="build a Containerfile into an archive")
     build.add_argument("--file", type=Path, default=Path("Containerfile"))
     build.add_argument("--context", type=Path, default=Path())
@@ -79,9 +85,14 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _up(version: KubernetesVersion, images: list[Path], gates: Mapping[str, bool]) -> None:
+def _up(
+    version: KubernetesVersion,
+    images: list[Path],
+    gates: Mapping[str, bool],
+    runtime: Path | None,
+) -> None:
     progress = Progress()
-    with Cluster.start(version, progress, feature_gates=gates) as cluster:
+    with Cluster.start(version, progress, feature_gates=gates, runtime=runtime) as cluster:
         for archive in images:
             with progress.step(f"load {archive}"):
                 cluster.load_image(archive)

@@ -37,19 +37,26 @@ HTTP_TIMEOUT_S = 10.0
 class Cluster(ClusterApi):
     """One node with its control plane. Make it with `Cluster.start`."""
 
-    def __init__(self, version: KubernetesVersion, binaries: Path, sandbox: Sandbox) -> None:
+    def __init__(
+        self,
+        version: KubernetesVersion,
+        binaries: Path,
+        sandbox: Sandbox,
+        runtime: Path | None = None,
+    ) -> None:
         self.version = version
         self.node_name = NODE_NAME
         self._gates: dict[str, bool] = {}
         self._binaries = binaries
         self._sandbox = sandbox
+        self._runtime = runtime
         self._kubelet_started = 0.0
         self._guests: list[Daemon] = []
         self._etcd = control_plane.etcd(sandbox)
         self._api_server = control_plane.api_server(sandbox, binaries)
         self._controllers = control_plane.controller_manager(sandbox, binaries)
         self._scheduler = control_plane.scheduler(sandbox, binaries)
-        self.containerd = node.containerd(sandbox)
+        self.containerd = node.containerd(sandbox, runtime)
         self.kubelet = node.kubelet(sandbox, binaries)
 
     @classmethod
@@ -60,9 +67,11 @@ class Cluster(ClusterApi):
         progress: Progress,
         *,
         feature_gates: Mapping[str, bool] | None = None,
+        runtime: Path | None = None,
     ) -> Iterator[Cluster]:
         """Bring a cluster up; it is gone, with all that it made, when the block ends.
 
+        `runtime` is a folder with another containerd than Debian's (`containerd_with_cdi`).
         Raises RequirementsMissing when the machine can't run one.
         """
         ensure_requirements(version, progress)
@@ -70,7 +79,7 @@ class Cluster(ClusterApi):
         with progress.step("make the sandbox"):
             sandbox = Sandbox.start()
         try:
-            cluster = cls(version_of(binaries), binaries, sandbox)
+            cluster = cls(version_of(binaries), binaries, sandbox, runtime)
             cluster._gates.update(feature_gates or {})
             cluster._bring_up(progress)
             yield cluster
@@ -266,7 +275,8 @@ class Cluster(ClusterApi):
         return run(self._sandbox.network_argv(command), timeout=HTTP_TIMEOUT_S)
 
     def _ctr_command(self, *words: str) -> list[str]:
-        return ["ctr", f"--address={CONTAINERD_SOCKET}", "--namespace=k8s.io", *words]
+        program = self._runtime / "ctr" if self._runtime else "ctr"
+        return [str(program), f"--address={CONTAINERD_SOCKET}", "--namespace=k8s.io", *words]
 
     def _load_small_images(self) -> None:
         self.wait("containerd", lambda: self.ctr("version"), bool, timeout=START_TIMEOUT_S)

@@ -14,6 +14,7 @@ from .layout import HOME, LOGS, TEMPORARY
 from .sandbox import Sandbox
 
 STOP_TIMEOUT_S = 20.0
+SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Daemon:
             raise HarnessError(f"{self.name} is already running")
         # The sandbox's environment must not depend on the caller's home or proxy settings.
         env = {
-            "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            "PATH": SEARCH_PATH,
             "HOME": str(HOME),
             "TMPDIR": str(TEMPORARY),
             **self._env,

@@ -16,6 +16,8 @@ HOME = STATE / "home"
 KUBELET_ROOT = Path("/var/lib/kubelet")
 CONTAINERD_ROOT = Path("/var/lib/containerd")
 CONTAINERD_SOCKET = Path("/run/containerd/containerd.sock")
+# Where drivers leave specs for the runtime; /var/run is /run, which the sandbox has of its own.
+CDI_SPECS = Path("/var/run/cdi")
 
 STATE_FOLDERS = (
     LOGS,

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from . import pki
-from .daemon import Daemon
+from .daemon import SEARCH_PATH, Daemon
 from .layout import (
     API_SERVICE_IP,
     BRIDGE,
+    CDI_SPECS,
     CNI_CONFIG,
     CONFIG,
     CONTAINERD_ROOT,
@@ -31,8 +32,9 @@ KUBELET_CONFIG = CONFIG / "kubelet.json"
 CAP_SYS_RESOURCE = 24
 
 
-def containerd(sandbox: Sandbox) -> Daemon:
-    sandbox.outside(CONTAINERD_CONFIG).write_text(_containerd_config())
+def containerd(sandbox: Sandbox, programs: Path | None = None) -> Daemon:
+    """Debian's, or one of this folder, which reads CDI specs."""
+    sandbox.outside(CONTAINERD_CONFIG).write_text(_containerd_config(with_cdi=bool(programs)))
     network = {
         "cniVersion": "0.4.0",
         "name": "e2e",
@@ -52,7 +54,10 @@ def containerd(sandbox: Sandbox) -> Daemon:
         ],
     }
     sandbox.outside(CNI_CONFIG / "10-e2e.conflist").write_text(json.dumps(network))
-    return Daemon(sandbox, "containerd", ["containerd", "--config", CONTAINERD_CONFIG])
+    argv: list[str | Path] = ["containerd", "--config", CONTAINERD_CONFIG]
+    # It finds its shim by the search path too, where Debian's would come first.
+    env = {"PATH": f"{programs}:{SEARCH_PATH}"} if programs else None
+    return Daemon(sandbox, "containerd", argv, env=env)
 
 
 def cni_plugin_folder() -> Path | None:
@@ -62,9 +67,10 @@ def cni_plugin_folder() -> Path | None:
     return None
 
 
-def _containerd_config() -> str:
+def _containerd_config(*, with_cdi: bool) -> str:
     # Without this capability nobody may lower an OOM score, which sandboxes otherwise ask for.
     restrict_oom = "false" if _capable(CAP_SYS_RESOURCE) else "true"
+    cdi = f'cdi_spec_dirs = ["{CDI_SPECS}"]' if with_cdi else ""
     return f"""\
 version = 2
 root = "{CONTAINERD_ROOT}"
@@ -76,6 +82,7 @@ path = "{STATE}/containerd-opt"
 [plugins."io.containerd.grpc.v1.cri"]
 sandbox_image = "{PAUSE}"
 restrict_oom_score_adj = {restrict_oom}
+{cdi}
 [plugins."io.containerd.grpc.v1.cri".cni]
 bin_dir = "{cni_plugin_folder()}"
 conf_dir = "{CNI_CONFIG}"
