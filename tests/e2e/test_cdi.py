@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from .driver_clients import UNPRIVILEGED, nvml_in
+from .harness import ClusterApi
 from .harness.layout import CDI_SPECS
 from .mock import TIMEOUT_S, Mock, NotThere, workload
 from .test_dra import (
@@ -69,6 +70,11 @@ def given(mock: Mock, name: str) -> dict[str, str]:
     """What a container has of the variables that only a driver sets."""
     found = mock.environment(name)
     return {key: found[key] for key in found if key.startswith(("NVIDIA_", "CUDA_DEVICE_"))}
+
+
+def test_the_runtime_is_one_that_reads_specs(any_cluster: ClusterApi) -> None:
+    told = any_cluster.get("node", any_cluster.node_name)["status"]["nodeInfo"]
+    assert not told["containerRuntimeVersion"].startswith("containerd://1.")
 
 
 def test_a_container_has_the_variables_of_its_claim(node: Mock) -> None:
