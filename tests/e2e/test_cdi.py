@@ -136,7 +136,8 @@ def test_a_container_that_starts_again_has_the_same_also_after_an_agent_was_kill
     assert wait_for_held(node, "again") == held
     assert specs(node) == written
     first = node.container_ids()["again"]
-    node.cluster.kubectl("exec", "again", "--", "sh", "-c", "kill -TERM 1")
+    # Not by `kubectl exec`: what runs in the container is killed with its first process.
+    node.machine.ctr("tasks", "kill", "--signal=SIGTERM", first.removeprefix("containerd://"))
 
     def running() -> str:
         (told,) = node.cluster.get("pod", "again")["status"]["containerStatuses"]
