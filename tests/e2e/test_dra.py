@@ -47,9 +47,12 @@ def deployed(
     )
     with mock.applied(folder):
         mock.wait_until_ready()
-        yield mock
-        mock.delete_pods()
-        mock.cluster.kubectl("delete", "resourceclaims,resourceclaimtemplates", "--all")
+        try:
+            yield mock
+        finally:
+            # While the agent is there: a pod's end waits for who gives its claims back.
+            mock.delete_pods()
+            mock.cluster.kubectl("delete", "resourceclaims,resourceclaimtemplates", "--all")
 
 
 @pytest.fixture
