@@ -5,6 +5,7 @@ import fcntl
 import os
 import pty
 import re
+import select
 import struct
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from contextlib import contextmanager
 
 ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 PROGRAM = (sys.executable, "-m", "hami_mock")
+_MOST_SECONDS = 60
 
 
 class Terminal:
@@ -27,7 +29,8 @@ class Terminal:
         self._decoder = codecs.getincrementaldecoder("utf-8")()
 
     def read(self) -> bool:
-        """Read what there is, or wait for it; return False at the end."""
+        """Read what there is, or wait for it, though not for ever; return False at the end."""
+        assert select.select([self._screen], [], [], _MOST_SECONDS)[0], self.output
         try:
             chunk = os.read(self._screen, 65536)
         except OSError:

@@ -10,7 +10,7 @@ import termios
 import tty
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any
 
 from hami_mock.cli.ctl.client import Conversation, ask
 from hami_mock.cli.ctl.parser import with_common
@@ -51,40 +51,51 @@ def run(parsed: Parsed) -> None:
         show(snapshot, parsed.output, frame(snapshot, width() or WIDEST))
         return
     gc.enable()  # It may run for days.
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _quit)
-    with Conversation(parsed.control_socket, Request(TOP)) as agent, _screen() as keys:
+    with (
+        Conversation(parsed.control_socket, Request(TOP)) as agent,
+        _signals() as signals,
+        _screen() as keys,
+    ):
         shown: Any = None
-        for snapshot in _snapshots(agent, keys):
+        for snapshot in _snapshots(agent, signals, keys):
             shown = snapshot or shown
             if shown is not None:
                 _draw(shown)
 
 
-def _quit(number: int, _: object) -> NoReturn:
-    """End in order, so that the terminal is given back."""
-    sys.exit(0 if number == signal.SIGINT else 128 + number)
-
-
-def _snapshots(agent: Conversation, keys: int | None) -> Iterator[Any]:
+def _snapshots(agent: Conversation, signals: int, keys: int | None) -> Iterator[Any]:
     """Yield each snapshot, and None when the window has another size, until somebody quits."""
-    resized, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    signal.signal(signal.SIGWINCH, lambda *_: None)
+    inputs: list[Any] = [agent, signals, *([] if keys is None else [keys])]
+    while True:
+        ready, _, _ = select.select(inputs, [], [])
+        if keys is not None and keys in ready and os.read(keys, 1) in _QUIT:
+            return
+        if signals in ready:
+            for number in os.read(signals, 100):
+                if number == signal.SIGINT:
+                    return
+                if number != signal.SIGWINCH:
+                    sys.exit(128 + number)
+            yield None
+        if agent in ready:
+            yield from agent.answers()
+
+
+@contextmanager
+def _signals() -> Iterator[int]:
+    """Yield where the numbers of signals can be read.
+
+    What a handler raises can come up anywhere, also where a lock is held that others then wait for.
+    """
+    told, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     before = signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
-    inputs: list[Any] = [agent, resized, *([] if keys is None else [keys])]
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGWINCH):
+        signal.signal(number, lambda *_: None)
     try:
-        while True:
-            ready, _, _ = select.select(inputs, [], [])
-            if keys is not None and keys in ready and os.read(keys, 1) in _QUIT:
-                return
-            if resized in ready:
-                os.read(resized, 100)
-                yield None
-            if agent in ready:
-                yield from agent.answers()
+        yield told
     finally:
         signal.set_wakeup_fd(before)
-        os.close(resized)
+        os.close(told)
         os.close(wake)
 
 
