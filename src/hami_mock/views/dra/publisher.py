@@ -89,9 +89,14 @@ class Publisher:
                 if str(error) != self.problem:
                     _log.warning("%s", error)
                 self.problem = str(error)
+                pause = backoff.next(error.retry_after)
                 if not isinstance(error, Conflict | NotThere):
-                    await anyio.sleep(backoff.next(error.retry_after))
+                    await anyio.sleep(pause)
                     continue
+                # The watch soon tells what somebody else has done, but not that the node is back.
+                with anyio.move_on_after(pause):
+                    await first_of(*(event.wait for event in events))
+                continue
             await first_of(*(event.wait for event in events))
 
     async def _write(self) -> None:
