@@ -41,6 +41,17 @@ def test_a_node_without_cards_is_warned_of(caplog: pytest.LogCaptureFixture) -> 
     assert [level for level, text in lines if "nothing will be registered" in text] == ["WARNING"]
 
 
+@pytest.mark.parametrize(
+    ("dra", "told"),
+    [("", "a real one is to register them"), ("hami", "claims get the cards by DRA")],
+)
+def test_without_device_plugins_it_says_who_gives_the_cards_away(
+    caplog: pytest.LogCaptureFixture, dra: str, told: str
+) -> None:
+    lines = announced(caplog, device_plugins="off", **({"dra": dra} if dra else {}))
+    assert ("INFO", f"device plugins are off: {told}") in lines
+
+
 def test_an_agent_without_the_cluster_loads_nothing_of_it() -> None:
     program = (
         "import sys, hami_mock.cli.run, hami_mock.agent, hami_mock.control.server; "
