@@ -361,13 +361,13 @@ async def _connect(settings: Settings, connections: AsyncExitStack) -> "Kubernet
         return None
     from hami_mock.cluster.kubernetes import Kubernetes, is_configured
 
-    if settings.needs_cluster:
-        return await connections.enter_async_context(Kubernetes())
-    if not is_configured():
+    if not settings.needs_cluster and not is_configured():
         return None
     try:
         return await connections.enter_async_context(Kubernetes())
     except StartError as error:
+        if flags := ", ".join(settings.cluster_flags):
+            raise StartError(f"{flags}: the API server is needed: {error}") from error
         _log.info("units stay with device plugins: %s", error)
         return None
 
