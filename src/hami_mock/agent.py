@@ -361,13 +361,13 @@ async def _connect(settings: Settings, connections: AsyncExitStack) -> "Kubernet
         return None
     from hami_mock.cluster.kubernetes import Kubernetes, is_configured
 
-    if settings.needs_cluster:
-        return await connections.enter_async_context(Kubernetes())
-    if not is_configured():
+    if not settings.needs_cluster and not is_configured():
         return None
     try:
         return await connections.enter_async_context(Kubernetes())
     except StartError as error:
+        if flags := ", ".join(settings.cluster_flags):
+            raise StartError(f"{flags}: the API server is needed: {error}") from error
         _log.info("units stay with device plugins: %s", error)
         return None
 
@@ -379,7 +379,8 @@ def _announce(settings: Settings, node: Node, version: Version | None) -> None:
     if settings.is_companion:
         _log.info("companion of a real plugin: the cards are read from the node")
     elif not settings.device_plugins:
-        _log.info("device plugins are off: a real one is to register the cards")
+        others = "claims get the cards by DRA" if settings.dra else "a real one is to register them"
+        _log.info("device plugins are off: %s", others)
     elif not node.resources:
         _log.warning("no cards are configured for this node: nothing will be registered")
     if settings.dra and settings.device_plugins:

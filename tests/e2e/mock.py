@@ -345,7 +345,8 @@ class Mock:
         return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
 
     def delete_pods(self, *names: str) -> None:
-        self.cluster.kubectl("delete", "pod", *(names or ("--all",)), "--timeout=90s")
+        told = "delete", "pod", *(names or ("--all",)), "--timeout=90s"
+        self.cluster.kubectl(*told, timeout=100)
 
     def container_ids(self) -> dict[str, str]:
         """Pod that has started → its container, for telling whether a pod lived on."""

@@ -98,6 +98,21 @@ def test_a_container_has_the_variables_of_its_claim(node: Mock) -> None:
     wait_for_no_specs(node)
 
 
+def test_a_container_that_names_a_request_has_what_its_second_choice_gives(node: Mock) -> None:
+    ways = [
+        {"name": name, "deviceClassName": HAMI, "capacity": {"requests": {"memory": memory}}}
+        for name, memory in (("large", "100Gi"), ("small", "8Gi"))
+    ]
+    either = {"devices": {"requests": [{"name": "gpu", "firstAvailable": ways}]}}
+    node.cluster.apply(template("either", either))
+    made = claiming("one", resourceClaimTemplateName="either")
+    made["spec"]["containers"][0]["resources"] = {"claims": [{"name": "gpu", "request": "gpu"}]}
+    node.cluster.apply(made)
+    wait_for_all(node, "one")
+    assert wait_for_held(node, "one")["one"][1] == 8192
+    assert given(node, "one")["CUDA_DEVICE_MEMORY_LIMIT_0"] == "8192m"
+
+
 def test_pods_that_share_a_claim_both_have_it_until_the_last_has_gone(node: Mock) -> None:
     node.cluster.apply(claim("ours", PART))
     for name in ("one", "two"):

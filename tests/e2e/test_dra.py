@@ -254,9 +254,28 @@ def test_restarts_with_prepared_claims_lose_nothing(node: Mock, figures: Figures
     start(node, "c", template="part")
     node.wait_for_phase("c", "Running")
     assert wait_for_held(node, "a", "b", "c") == {**before, "c": held(node)["c"]}
-    # With the agent away, the end of a pod waits for it.
     node.delete_pods("a", "b", "c")
     wait_for_held(node)
+
+
+def test_a_node_that_is_made_anew_has_its_slices_again(node: Mock) -> None:
+    name = node.cluster.node_name
+
+    def owners() -> set[str]:
+        slices = node.cluster.get("resourceslices")["items"]
+        return {each["metadata"]["ownerReferences"][0]["uid"] for each in slices}
+
+    node.machine.kill_kubelet()
+    node.cluster.kubectl("delete", "node", name)
+    node.cluster.wait("the slices went with it", owners, lambda found: not found, timeout=TIMEOUT_S)
+    node.machine.start_kubelet()
+    node.machine.wait_node_ready(timeout=TIMEOUT_S)
+    uid = node.cluster.get("node", name)["metadata"]["uid"]
+    node.cluster.wait("its own slices", owners, lambda found: found == {uid}, timeout=TIMEOUT_S)
+    node.wait_until_ready()
+    node.cluster.apply(template("part", request(HAMI, memory="30Gi")))
+    start(node, "late", template="part")
+    node.wait_for_phase("late", "Running")
 
 
 def test_instances_are_placed_by_counters(mock: Mock, tmp_path: Path) -> None:

@@ -225,6 +225,23 @@ def test_a_slice_that_was_deleted_or_edited_is_put_right(play: Callable[..., Non
     play(scenario)
 
 
+def test_slices_come_back_with_a_node_that_is_made_anew(play: Callable[..., None]) -> None:
+    async def scenario(rig: Rig) -> None:
+        async with rig.driver() as view:
+            (name,) = rig.slices
+            rig.server.remove("nodes", NODE)
+            rig.server.remove(SLICES, name)  # what the node owns goes with it
+            await until(lambda: "can't get nodes" in view.not_ready)
+            # Of the node, nothing is watched here.
+            rig.server.put("nodes", {"metadata": {"name": NODE, "uid": "another"}})
+            await rig.server.wait_until(lambda: len(rig.slices) == 1)
+            (owner,) = rig.server.objects[SLICES, "", name]["metadata"]["ownerReferences"]
+            assert owner["uid"] == "another"
+            await until(lambda: not view.not_ready)
+
+    play(scenario)
+
+
 def test_a_pool_of_many_slices_has_one_generation(play: Callable[..., None]) -> None:
     async def scenario(rig: Rig) -> None:
         async with rig.driver():

@@ -57,7 +57,7 @@ def test_a_part_that_fails_is_seen_everywhere_and_the_rest_works(
         assert 'hami_mock_part_failures_total{part="holders"}' in metrics
         status = agent.call(agent.agent.status)
         assert not status["ready"]
-        told = "holders failed, and is started again: RuntimeError: out of luck"
+        told = "not working: holders: RuntimeError: out of luck"
         assert told in list(screens.status(status))
         fault.is_there = False
         nobody.wait_until(lambda: get(f"{url}/readyz")[0] == 200, "readiness")

@@ -1,11 +1,14 @@
 import logging
 import subprocess
 import sys
+from contextlib import AsyncExitStack
+from pathlib import Path
 
 import anyio
 import pytest
 
 from hami_mock import agent
+from hami_mock.errors import StartError
 from hami_mock.settings.settings import load
 from hami_mock.sources import configured
 
@@ -39,6 +42,40 @@ def test_a_node_without_cards_is_warned_of(caplog: pytest.LogCaptureFixture) -> 
     none = dict.fromkeys(("nvidia_cards", "mlu_cards", "iluvatar_cards", "ascend_cards"), "0")
     lines = announced(caplog, **none)
     assert [level for level, text in lines if "nothing will be registered" in text] == ["WARNING"]
+
+
+@pytest.mark.parametrize(
+    ("dra", "told"),
+    [("", "a real one is to register them"), ("hami", "claims get the cards by DRA")],
+)
+def test_without_device_plugins_it_says_who_gives_the_cards_away(
+    caplog: pytest.LogCaptureFixture, dra: str, told: str
+) -> None:
+    lines = announced(caplog, device_plugins="off", **({"dra": dra} if dra else {}))
+    assert ("INFO", f"device plugins are off: {told}") in lines
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        ({"dra": "hami"}, "--dra: "),
+        ({"hami": "on", "units": "status"}, "--hami on, --units status: "),
+        ({"labels": "gfd", "pods": "on"}, "--labels, --pods on: "),
+    ],
+)
+def test_without_an_api_server_the_flags_that_need_it_are_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, flags: dict[str, str], told: str
+) -> None:
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    async def connect() -> None:
+        async with AsyncExitStack() as connections:
+            await agent._connect(load(flags), connections)
+
+    with pytest.raises(StartError, match=f"^{told}the API server is needed: no cluster found"):
+        anyio.run(connect)
 
 
 def test_an_agent_without_the_cluster_loads_nothing_of_it() -> None:

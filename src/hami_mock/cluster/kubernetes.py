@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import anyio
 
 from hami_mock.cluster import objects
-from hami_mock.cluster.objects import Event, Object, annotations_of, labels_of
+from hami_mock.cluster.objects import Event, Object, annotations_of, labels_of, revision
 from hami_mock.cluster.requests import Body, Request
 from hami_mock.cluster.resources import EVENTS, NODES, PODS, SERVER_VERSION, Resource
 from hami_mock.errors import ClusterError
@@ -28,6 +28,7 @@ __all__ = [
     "annotations_of",
     "is_configured",
     "labels_of",
+    "revision",
 ]
 
 WATCH_SECONDS = 50

@@ -109,10 +109,22 @@ class Settings:
         return any((self.dcgm_listen, self.hami_monitor_listen, self.vendor_metrics_listen))
 
     @property
+    def cluster_flags(self) -> tuple[str, ...]:
+        """What was chosen that can't be without the API server."""
+        flags = {
+            "--hami on": self.hami,
+            "--source hami": self.is_companion,
+            "--units status": self.device_plugins and self.units is Units.STATUS,
+            "--dra": bool(self.dra),
+            "--labels": bool(self.labels),
+            "--pods on": self.pods,
+            "--kubernetes-events on": self.kubernetes_events,
+        }
+        return tuple(flag for flag, is_chosen in flags.items() if is_chosen)
+
+    @property
     def needs_cluster(self) -> bool:
-        is_asked = self.reads_pods or self.is_companion or self.kubernetes_events
-        is_asked |= self.device_plugins and self.units is Units.STATUS
-        return is_asked or bool(self.labels) or bool(self.dra)
+        return bool(self.cluster_flags)
 
 
 def load(flags: Mapping[str, str], overrides: Mapping[str, str] | None = None) -> Settings:

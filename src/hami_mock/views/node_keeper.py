@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import anyio
 
-from hami_mock.cluster.kubernetes import Kubernetes, Metadata, Object
+from hami_mock.cluster.kubernetes import Kubernetes, Metadata, Object, revision
 from hami_mock.errors import ClusterError, Conflict, HamiMockError
 from hami_mock.kit.broadcast import Broadcast
 from hami_mock.kit.concurrency import Backoff
@@ -131,7 +131,7 @@ class NodeKeeper:
 
         What the watch tells may be older than the answer to our own patch.
         """
-        if self.node is None or _version(node) >= _version(self.node):
+        if self.node is None or revision(node) >= revision(self.node):
             self.node = node
             self.changes.send()
 
@@ -143,9 +143,3 @@ class NodeKeeper:
         self._corrected = now
         _log.warning("somebody else changed or removed %s: %s", self._part, names)
         return self._after_correction.next()
-
-
-def _version(node: Object) -> int:
-    """Return an object's version as a number; the API server's are, and grow."""
-    text = node["metadata"]["resourceVersion"]
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 40 else 0

@@ -62,7 +62,7 @@ def status(result: Data) -> Iterator[str]:
     name = paint(result["node"], Style.BOLD)
     yield f"Node {name}: hami-mock {result['version']}, {ready}"
     for part, reason in result.get("failures", {}).items():
-        yield f"{paint(f'{part} failed', Style.RED, Style.BOLD)}, and is started again: {reason}"
+        yield f"{paint('not working', Style.RED, Style.BOLD)}: {part}: {reason}"
     for part, notice in result.get("notices", {}).items():
         if part != "holders":  # the last lines say that
             yield f"{paint('notice', Style.YELLOW)}: {notice}"

@@ -69,8 +69,8 @@ class DevicePluginService(api.DevicePluginBase):
 
     async def get_device_plugin_options(self, message: api.Empty) -> api.DevicePluginOptions:
         # Preferences are for slots alone: the request carries every free ID, and a preference among
-        # a quarter of a million equal units is worth nothing. PreStartContainer is there to be slow
-        # or to fail on command; slots are enough for that.
+        # a quarter of a million equal units is worth nothing. PreStartContainer looks at the card,
+        # or fails on command; slots are enough for that.
         has_slots = self._resource.has_slots
         return api.DevicePluginOptions(
             pre_start_required=has_slots, get_preferred_allocation_available=has_slots

@@ -80,8 +80,7 @@ def _edits(
 
 
 def _name(claim: PreparedClaim, request: str) -> str:
-    # A request with alternatives is called request/alternative.
-    return f"{claim.uid}-{request.replace('/', '-')}"
+    return f"{claim.uid}-{request}"
 
 
 class CdiFolder:

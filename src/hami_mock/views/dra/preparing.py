@@ -70,7 +70,8 @@ def _device(row: Mapping[str, Any], pool: Pool) -> ClaimedDevice:
     cores = quantity(consumed.get(pool.driver.cores))
     share = text(row, "shareID")
     return ClaimedDevice(
-        request=text(row, "request"),
+        # Of one with alternatives, "gpu/large": containers and the kubelet know the first part.
+        request=text(row, "request").partition("/")[0],
         pool=pool.name,
         name=name,
         card=card.uuid,

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 from anyio.abc import TaskStatus
 
-from hami_mock.cluster.kubernetes import Kubernetes
+from hami_mock.cluster.kubernetes import Change, Kubernetes, revision
 from hami_mock.cluster.resources import RESOURCE_SLICES
 from hami_mock.errors import ClusterError, Conflict, NotThere
 from hami_mock.kit.broadcast import Broadcast
@@ -66,15 +66,20 @@ class Publisher:
         )
         async with aclosing(watch) as changes:
             async for change in changes:
-                names = {thing["metadata"]["name"]: thing for thing in change.things}
-                if change.is_all or self._found is None:
-                    self._found = {}
-                if change.is_gone:
-                    for name in names:
-                        self._found.pop(name, None)
-                else:
-                    self._found |= names
+                self._see(change)
                 self._seen.send()
+
+    def _see(self, change: Change) -> None:
+        if change.is_all or self._found is None:
+            self._found = {}
+        for thing in change.things:
+            name = thing["metadata"]["name"]
+            # What the watch tells may be older than the answer to a write of ours.
+            newest = max(thing, self._found.get(name, thing), key=revision)
+            if newest is thing and change.is_gone:
+                self._found.pop(name, None)
+            else:
+                self._found[name] = newest
 
     async def _keep_up(self) -> None:
         backoff = Backoff()
@@ -89,9 +94,14 @@ class Publisher:
                 if str(error) != self.problem:
                     _log.warning("%s", error)
                 self.problem = str(error)
+                pause = backoff.next(error.retry_after)
                 if not isinstance(error, Conflict | NotThere):
-                    await anyio.sleep(backoff.next(error.retry_after))
+                    await anyio.sleep(pause)
                     continue
+                # The watch soon tells what somebody else has done, but not that the node is back.
+                with anyio.move_on_after(pause):
+                    await first_of(*(event.wait for event in events))
+                continue
             await first_of(*(event.wait for event in events))
 
     async def _write(self) -> None:
@@ -181,12 +191,16 @@ class Publisher:
         self._taken.pop(name, None)
 
     async def _withdraw(self) -> None:
-        with anyio.move_on_after(_WITHDRAWAL_SECONDS, shield=True):
+        with anyio.move_on_after(_WITHDRAWAL_SECONDS, shield=True) as scope:
             try:
                 for name in [*(self._found or ())]:
                     await self._delete(name)
             except ClusterError as error:
                 _log.warning("%s: its ResourceSlices stay: %s", self._driver.name, error)
+        if scope.cancelled_caught:
+            _log.warning(
+                "%s: its ResourceSlices stay: no answer from the API server", self._driver.name
+            )
 
 
 def gate_message(gate: str) -> str:

@@ -300,7 +300,9 @@ def test_drivers_of_dra_are_a_table_and_missing_resources_no_matter_beside_them(
     assert line.split() == ["hami-core-gpu.io", "2", "1", "1", "3", "registered"]
 
 
-def test_a_driver_that_is_not_ready_says_why() -> None:
-    ill = dra_driver(error="the kubelet hasn't registered it yet")
-    text = shown(status(views={"dra": {"d.io": ill}}))
-    assert "not ready: the kubelet hasn't registered it yet" in text
+def test_a_driver_that_is_not_ready_says_why_and_not_that_it_failed() -> None:
+    why = "the kubelet hasn't registered it yet"
+    ill = dra_driver(error=why)
+    text = shown(status(failures={"dra": f"d.io: {why}"}, views={"dra": {"d.io": ill}}))
+    assert f"not ready: {why}" in text
+    assert text.splitlines()[1] == f"not working: dra: d.io: {why}"

@@ -131,6 +131,15 @@ def test_all_cards_of_a_request_are_visible() -> None:
     }
 
 
+def test_a_request_goes_by_its_own_name_whichever_alternative_was_had() -> None:
+    pool = pool_of(state_of(), NVIDIA)
+    made = prepared(pool, result(pool.driver, "gpu-0", "gpu/large"))
+    (device,) = made.devices
+    assert device.request == "gpu"
+    assert device_id(pool.driver, made, device) == "k8s.gpu.nvidia.com/claim=u-1-gpu"
+    assert [each["name"] for each in cdi_spec(pool, made)["devices"]] == ["u-1-gpu"]
+
+
 def test_an_instance_is_visible_by_its_own_name() -> None:
     pool = pool_of(state_of(nvidia_mig=""), NVIDIA)
     made = prepared(pool, result(pool.driver, "gpu-0-mig-1g10gb-19-0"))
