@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -158,11 +159,35 @@ class ByHand(Placer):
         names = vendor.resources
         memory = int(limits.get(names.memory, "0")) * names.memory_unit
         cores = int(limits.get(names.cores, "0"))
-        cards = cards_for(self.mock, vendor)
+        cards = self.choose(vendor)
         return tuple(
             AssignedDevice(cards[i], vendor.word, memory, cores)
             for i in range(int(limits[names.count]))
         )
+
+    def choose(self, vendor: HamiVendor) -> list[str]:
+        """The cards that a container may have, the best first."""
+        return cards_for(self.mock, vendor)
+
+
+class FillingByHand(ByHand):
+    """Fills a healthy card before it goes on to the next, as HAMi's scheduler does with binpack."""
+
+    def choose(self, vendor: HamiVendor) -> list[str]:
+        cluster = self.mock.cluster
+        told = annotations_of(cluster.get("node", cluster.node_name))[vendor.node.register]
+        assert vendor.node.encoding is not None
+        cards = register.decode(told, vendor.node.encoding, cluster.node_name)
+        taken = Counter(
+            device.id
+            for pod in cluster.get("pods")["items"]
+            if pod["status"]["phase"] not in ("Failed", "Succeeded")
+            for devices in Assignment.parse(
+                annotations_of(pod).get(vendor.pods.allocated, "")
+            ).containers
+            for device in devices
+        )
+        return [card.id for card in cards if card.healthy and taken[card.id] < card.count]
 
 
 def _told_of_templates(

@@ -13,7 +13,15 @@ from hami_mock.hami.assignment import BIND_PHASE, AssignedDevice
 from hami_mock.vendors.hami_vendor import HamiVendor
 from tests.makers import BY_WORD
 
-from .hami_placing import ByHand, ByScheduler, Placer, annotations_of, cards_for, scheduling
+from .hami_placing import (
+    ByHand,
+    ByScheduler,
+    FillingByHand,
+    Placer,
+    annotations_of,
+    cards_for,
+    scheduling,
+)
 from .hami_seeing import (
     NVIDIA,
     holders_of,
@@ -38,9 +46,12 @@ def by_hand(hami_node: Mock) -> ByHand:
     return ByHand(hami_node)
 
 
-@pytest.fixture
-def placer(hami_node: Mock) -> Iterator[ByScheduler]:
-    # The kubelet by itself would spread the pods over the cards.
+@pytest.fixture(params=["played", "real"])
+def placer(hami_node: Mock, request: pytest.FixtureRequest) -> Iterator[Placer]:
+    """Who fills one card after the other; the kubelet by itself would spread the pods over them."""
+    if request.param == "played":
+        yield FillingByHand(hami_node)
+        return
     with scheduling(hami_node, gpu_policy="binpack") as found:
         yield found
 
@@ -136,7 +147,7 @@ def place_until_it_runs(placer: Placer, made: dict[str, Any]) -> None:
     raise AssertionError(f"pod {name} failed again and again")
 
 
-def test_a_card_fails_under_full_load_and_all_pods_of_the_other_go_on(placer: ByScheduler) -> None:
+def test_a_card_fails_under_full_load_and_all_pods_of_the_other_go_on(placer: Placer) -> None:
     mock = placer.mock
     mock.deploy("--hami=on", *NODE)
     placer.wait_for(NVIDIA, 2)
@@ -167,8 +178,9 @@ def test_a_card_fails_under_full_load_and_all_pods_of_the_other_go_on(placer: By
         place_until_it_runs(placer, lasting(f"{name}-again"))
         wait_for_success(mock, f"{name}-again")
         assert assigned_to(mock, f"{name}-again") == well
-    placer.place(lasting("too-many"), NVIDIA)
-    mock.wait_for_scheduling_message("too-many", "CardNotHealth")
+    if isinstance(placer, ByScheduler):
+        placer.place(lasting("too-many"), NVIDIA)
+        mock.wait_for_scheduling_message("too-many", "CardNotHealth")
     wait_until_unlocked(mock)
 
 
