@@ -24,7 +24,8 @@ int help_show(void)
         "  --help-query-gpu, --help-query-compute-apps\n"
         "                                  name the fields of such lists\n"
         "  -i ID,...                       only these cards: index, UUID or PCI bus ID\n"
-        "  -l SECONDS, -lms MILLISECONDS   shows it again and again; -c ROUNDS after it: so often\n"
+        "  -l SECONDS, -lms MILLISECONDS   repeats it until stopped; -c ROUNDS after it: that many\n"
+        "                                  times\n"
         "  --version                       the versions of the driver and its library\n"
         "  -h, --help                      shows this help\n"
         "\n"
@@ -62,13 +63,13 @@ int version_show(void)
     /* Of 13.580.65.06, the library's own part is 580.65. */
     const char *own = library;
     uint points = 0;
-    for (size_t i = 0; library[i]; i++) {
+    for (size_t i = 0; library[i] && points < 3; i++) {
         if (library[i] != '.')
             continue;
         if (++points == 1)
             own = library + i + 1;
         else if (points == 3)
-            library[i--] = 0;
+            library[i] = 0;
     }
     print("NVIDIA-SMI version  : %s\n", driver);
     print("NVML version        : %s\n", own);
