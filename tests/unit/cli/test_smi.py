@@ -143,6 +143,15 @@ def test_list_names_what_was_cut_out_of_a_card(say: Callable[..., str]) -> None:
     ]
 
 
+def test_a_card_in_mig_mode_does_not_say_how_busy_it_is() -> None:
+    _, tool = TOOLS["nvidia-smi"]
+    lines = lines_of(tool, shown("nvidia-smi", is_cut=True))
+    assert is_aligned(lines)
+    (first,) = [index for index, line in enumerate(lines) if "00000003:1E:00.0" in line]
+    assert lines[first].endswith(" On |")
+    assert lines[first + 1].endswith(" N/A      Default |")
+
+
 def test_fields_as_csv(say: Callable[..., str]) -> None:
     flags = ("--nvidia-cards=2", "--nvidia-model=L4", "--query=index,name,memory.total,fan.speed")
     assert say(*flags).splitlines() == [
