@@ -48,8 +48,6 @@
 #define SET_ACCOUNTING_MODE 18u
 #define CLEAR_ACCOUNTING 19u
 #define SET_FAN_SPEED 20u
-#define SET_AUTO_BOOST 21u
-#define SET_DRAIN_STATE 22u
 #define RESET_LINK_ERRORS 23u
 
 /* Something that happened to a card. */

@@ -103,6 +103,11 @@ static int read_option(int count, char **arguments, int *at, const char *command
         value = value_of(settings[i].option, settings[i].long_option, count, arguments, at);
         if (value == missing)
             return refuse(option, "is missing its value", EXIT_BAD_OPTION);
+        if (value && options->setting) {
+            print("Invalid combination of input arguments. Only one device modification may be "
+                  "done at a time.\n\n");
+            return EXIT_USAGE;
+        }
         if (value) {
             options->setting = &settings[i];
             options->value = value;
@@ -137,11 +142,12 @@ static int read_rounds(struct options *options)
     return EXIT_GOOD;
 }
 
-/* Refuses options that mean nothing without others. */
-static int check_together(const struct options *options)
+/* Refuses options that mean nothing without others, or beside them. */
+static int check_together(const struct options *options, int count, char **arguments)
 {
-    if (options->list && options->ids)
-        return refuse("-i", "is not valid for this command", EXIT_USAGE);
+    for (int i = 0; options->list && i < count; i++)
+        if (!text_equal(arguments[i], "-L") && !text_equal(arguments[i], "--list-gpus"))
+            return refuse(arguments[i], "is not valid for this command", EXIT_USAGE);
     if (options->format && !options->query_gpu && !options->query_processes)
         return unknown_option("", "--format");
     if (options->xml && options->display && options->details) {
@@ -185,7 +191,7 @@ static int show(const char *command, const struct options *options, uint round)
     if (options->query_gpu)
         return query_show(&cards, options->query_gpu, options->format, !round);
     if (options->query_processes)
-        return processes_query(&cards, options->query_processes, options->format);
+        return processes_query(&cards, options->query_processes, options->format, !round);
     if (options->xml)
         return xml_show(&cards);
     return options->details ? details_show(&cards, options->display) : table_show(&cards);
@@ -224,7 +230,7 @@ int run(int count, char **arguments)
     static const char *const commands[] = {"dmon", "pmon", "topo", "nvlink", "mig"};
     struct options options = {.groups = "puc"};
     const char *command = "";
-    int at = 1;
+    int at = 1, first;
     for (uint i = 0; count > 1 && i < COUNT_OF(commands); i++)
         if (text_equal(arguments[1], commands[i]))
             command = arguments[at++];
@@ -244,7 +250,7 @@ int run(int count, char **arguments)
         return run_mig(count - at, arguments + at);
     if (text_equal(command, "dmon") || text_equal(command, "pmon"))
         options.seconds = "1";
-    for (; at < count; at++) {
+    for (first = at; at < count; at++) {
         int code = read_option(count, arguments, &at, command, &options);
         if (code)
             return code;
@@ -252,7 +258,7 @@ int run(int count, char **arguments)
     if ((text_equal(command, "topo") && !options.matrix) ||
         (text_equal(command, "nvlink") && !options.status))
         return help_show();
-    int code = check_together(&options);
+    int code = check_together(&options, count - first, arguments + first);
     if (!code)
         code = read_rounds(&options);
     return code ? code : show_rounds(command, &options);

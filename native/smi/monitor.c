@@ -38,9 +38,10 @@ static void print_value(const char *name, nvmlDevice_t device)
     char text[FIELD_SIZE];
     if (field_read(field_named(name, text_length(name)), device, text) != NVML_SUCCESS)
         text_copy(text, sizeof text, "-");
-    for (size_t i = 0; text[i]; i++)
-        if (text[i] == '.')
-            text[i--] = 0; /* whole numbers only */
+    size_t whole = 0;
+    while (text[whole] && text[whole] != '.')
+        whole++;
+    text[whole] = 0;
     print("%6s ", text);
 }
 

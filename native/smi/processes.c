@@ -103,14 +103,15 @@ static void print_column(uint column, const struct chosen *card, const struct ru
     }
 }
 
-int processes_query(const struct cards *cards, const char *names, const char *format_text)
+int processes_query(const struct cards *cards, const char *names, const char *format_text,
+                    bool is_first)
 {
     uint chosen[MOST_COLUMNS], count;
     struct format format;
     int code = format_read(format_text, &format);
     if (code || (code = read_columns(names, chosen, &count)))
         return code;
-    for (uint i = 0; format.header && i < count; i++)
+    for (uint i = 0; is_first && format.header && i < count; i++)
         print("%s%s%s", columns[chosen[i]].name, columns[chosen[i]].column == USED ? " [MiB]" : "",
               i + 1 < count ? ", " : "\n");
     for (uint i = 0; i < cards->count; i++) {

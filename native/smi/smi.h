@@ -47,7 +47,8 @@ struct running {
 #define MOST_RUNNING 256u
 uint processes_of(nvmlDevice_t card, struct running to[MOST_RUNNING]);
 const char *process_type(uint types);
-int processes_query(const struct cards *cards, const char *names, const char *format);
+int processes_query(const struct cards *cards, const char *names, const char *format,
+                    bool is_first);
 int processes_names(void);
 int monitor_processes(const struct cards *cards, uint index_of_round);
 

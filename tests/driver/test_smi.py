@@ -166,6 +166,9 @@ def test_no_driver(smi: Smi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     [
         (["--foo"], 255, "ERROR: Option --foo is not recognized."),
         (["-L", "-i", "0"], 2, "ERROR: Option -i is not valid for this command."),
+        (["-L", "-l", "1"], 2, "ERROR: Option -l is not valid for this command."),
+        (["-q", "--list-gpus"], 2, "ERROR: Option -q is not valid for this command."),
+        (["-pm", "1", "-pl", "300"], 2, "Only one device modification may be done at a time."),
         (["-i", "99"], 6, "No devices were found"),
         (["-i", ""], 6, "No devices were found"),
         (["-i", "x" * 5000], 6, "No devices were found"),
@@ -202,6 +205,9 @@ def test_again_and_again(smi: Smi, state: StateFile) -> None:
     query = ["--query-gpu=index", "--format=csv", "-i", "3"]
     assert smi.ask(*query, "-lms", "1", "-c", "3") == "index\n3\n3\n3\n"
     assert smi.ask(*query, "--loop-ms=1", "--count=2") == "index\n3\n3\n"
+    running = ["--query-compute-apps=process_name", "--format=csv", "-i", "3"]
+    lines = smi.ask(*running, "-lms", "1", "-c", "2").split()
+    assert lines == ["process_name", *[each["name"] for each in live(3)["processes"]] * 2]
     assert smi.ask("-i", "0", "-lms=1", "-c", "2").count("Driver Version") == 2
 
 

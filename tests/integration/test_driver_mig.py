@@ -77,6 +77,8 @@ def test_configured_instances_are_there(socket_folder: Path, root: Path) -> None
     with _agent(socket_folder, root, nvidia_mig="3g.20gb,2g.10gb,1g.5gb,1g.5gb") as agent:
         mode, found = ask(root, "print(json.dumps([n.nvmlDeviceGetMigMode(card), devices(card)]))")
         known = agent.agent.state.instances(agent.agent.node.cards[0])
+        told = agent.call(agent.agent.status)["cards"][0]["cut"]
+    assert [uuid for uuid, *_ in found] == [each["uuid"] for each in told]
     assert mode == [1, 1]
     assert [(name, total) for _, name, _, _, total, _ in found] == [
         (f"NVIDIA A100-SXM4-40GB MIG {each.profile}", each.memory * MIB)

@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from hami_mock.cli.flags import OF_AGENTS, flag_values, options_parser
@@ -66,7 +67,11 @@ def parser() -> Parser:
     parser.long_only |= OF_AGENTS | {"Driver"}
     parser.add("which", "show only cards of these vendors, or these cards [all]",
                nargs="*", metavar="VENDOR")  # fmt: skip
-    parser.add("-L --list", "list the cards with their UUIDs, a line each", action="store_true")
+    parser.add(
+        "-L --list",
+        "list the cards, and what was cut out of them, with their UUIDs",
+        action="store_true",
+    )
     parser.add("--query", "print these fields of each card", metavar="FIELD,…")
     text = "how --query prints: csv, csv,noheader, csv,nounits or both [csv]"
     parser.add("--format", text, metavar="csv,…")
@@ -144,7 +149,8 @@ def _shown_by(parsed: Parsed) -> Show:
         if parsed.query or parsed.output == CSV:
             say("\n".join(queried(cards, fields, how)))
         else:
-            lines = map(listed, cards) if parsed.list else _tables(cards)
+            every = chain.from_iterable(map(listed, cards))
+            lines = every if parsed.list else _tables(cards)
             show([_data(card) for card in cards], parsed.output, lines)
 
     return show_node

@@ -54,8 +54,11 @@ def plain(cards: Sequence[ShownCard]) -> list[str]:
     return table(header, rows, "    rrrrr")
 
 
-def listed(card: ShownCard) -> str:
-    return "{card}: {name} (UUID: {uuid})".format_map(card.values)
+def listed(card: ShownCard) -> Iterator[str]:
+    """Yield a line for a card, and one for each part that was cut out of it."""
+    yield "{card}: {name} (UUID: {uuid})".format_map(card.values)
+    for part in card.instances:
+        yield "  {profile} (UUID: {instance})".format_map(part)
 
 
 def _values(tool: Tool, card: ShownCard, count: int) -> Values:

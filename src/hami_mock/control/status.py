@@ -80,10 +80,14 @@ def _card(card: Card, state: NodeState) -> dict[str, Any]:
 
 
 def _cut(card: Card, state: NodeState) -> list[dict[str, str]] | None:
-    """Return what a card is cut into, in its order on it; None: it isn't in MIG mode."""
-    if state.cut_of(card) is None:
+    """Return what a card is cut into, as NVML numbers it; None: it isn't in MIG mode."""
+    cut = state.cut_of(card)
+    if cut is None:
         return None
-    return [{"uuid": each.uuid, "profile": each.profile} for each in state.instances(card)]
+    from hami_mock.node.instances import Cutter
+
+    devices = Cutter(card.vendor, card.model, card.uuid).devices(cut)
+    return [{"uuid": each.uuid, "profile": each.profile} for each in devices]
 
 
 def _reading(reading: Reading | None) -> dict[str, Any] | None:

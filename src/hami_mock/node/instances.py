@@ -238,7 +238,7 @@ def told(cut: Cut | None) -> str:
     if cut is None:
         return "not cut"
     names: Sequence[str] = [f"{part.profile.name} at {part.start}" for part in cut.parts]
-    return f"cut into {', '.join(names)}" if names else "can be cut"
+    return f"cut into {', '.join(names)}" if names else "ready to be cut"
 
 
 def _device_name(profile: InstanceProfile, compute: ComputeInstance) -> str:

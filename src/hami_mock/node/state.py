@@ -155,6 +155,12 @@ class NodeState:
         """Take another configuration of the node; faults of what is gone go with it."""
         before, self.node = self.cards, node
         self._cut(before)
+        # Another model has another limit.
+        self.power_limits = {
+            card.uuid: self.power_limits[card.uuid]
+            for card in node.cards
+            if card.uuid in self.power_limits and card.model == before[card.uuid].model
+        }
         here = {card.uuid for card in node.cards} | {resource.name for resource in node.resources}
         self.faults = tuple(
             replace(f, targets=f.targets & here) if f.targets - here else f

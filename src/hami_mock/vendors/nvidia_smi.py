@@ -12,7 +12,10 @@ _RULE = "+" + "-" * 41 + "+" + "-" * 24 + "+" + "-" * 22 + "+"
 
 def _more(values: Values) -> Values:
     mig = values["is_cut"]
+    # In MIG mode only the instances know how busy they are, and what errors they had.
+    of_whole = {"busy": None, "ecc_errors": "On"} if mig and values["health"] != "lost" else {}
     return {
+        **of_whole,
         "cuda": cuda(values["driver_version"]),
         "mig": None if mig is None else ("Disabled", "Enabled")[mig],
         "state": _state(values),

@@ -130,6 +130,28 @@ def test_list_names_the_uuids(say: Callable[..., str]) -> None:
     assert re.fullmatch(r"nvidia/0: NVIDIA L4 \(UUID: GPU-[0-9a-f-]{36}\)", line)
 
 
+def test_list_names_what_was_cut_out_of_a_card(say: Callable[..., str]) -> None:
+    # In NVML's order, which isn't that on the card.
+    flags = ("--nvidia-cards=1", "--nvidia-model=A100-SXM4-40GB", "--nvidia-mig=3g.20gb,1g.5gb")
+    _, *parts = say(*flags, "-L").splitlines()
+    assert [part.split()[0] for part in parts] == ["3g.20gb", "1g.5gb"]
+    assert all("(UUID: MIG-" in part for part in parts)
+    _, *numbered = say(*flags, "--as", "nvidia-smi", "-L").splitlines()
+    assert [part.split()[1:4] for part in numbered] == [
+        ["3g.20gb", "Device", "0:"],
+        ["1g.5gb", "Device", "1:"],
+    ]
+
+
+def test_a_card_in_mig_mode_does_not_say_how_busy_it_is() -> None:
+    _, tool = TOOLS["nvidia-smi"]
+    lines = lines_of(tool, shown("nvidia-smi", is_cut=True))
+    assert is_aligned(lines)
+    (first,) = [index for index, line in enumerate(lines) if "00000003:1E:00.0" in line]
+    assert lines[first].endswith(" On |")
+    assert lines[first + 1].endswith(" N/A      Default |")
+
+
 def test_fields_as_csv(say: Callable[..., str]) -> None:
     flags = ("--nvidia-cards=2", "--nvidia-model=L4", "--query=index,name,memory.total,fan.speed")
     assert say(*flags).splitlines() == [

@@ -145,3 +145,13 @@ def test_what_cards_are_is_what_their_faults_say(
             state.begin_faults(alive[-1])
     for effect, seen in ((UNHEALTHY, state.unhealthy), (LOST, state.lost)):
         assert seen == {t for f in alive if f.kind is effect for t in f.targets}
+
+
+def test_a_power_limit_stays_with_the_card_unless_it_becomes_another_model() -> None:
+    state, first, _ = make_state()
+    state.limit_power(state.cards[first], 200)
+    state.change(laid_out(nvidia_cards=3, mlu_cards=0, iluvatar_cards=0, ascend_cards=0))
+    assert state.power_limits == {first: 200}
+    state.change(laid_out(nvidia_model="T4", mlu_cards=0, iluvatar_cards=0, ascend_cards=0))
+    assert first in state.cards
+    assert state.power_limits == {}

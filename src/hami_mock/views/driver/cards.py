@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 from typing import NamedTuple
 
 from hami_mock.kubelet.holder import Container
@@ -73,8 +74,10 @@ class DriverCards:
         failures = (each for each in state.faults_of(uuid) if each.kind is UNHEALTHY)
         return any(loses_card(each.reason) for each in failures)
 
-    def keep_what_was_set(self, before: "DriverCards") -> None:
-        """Let setters' values outlive a change of other cards."""
+    def take_over(self, before: "DriverCards") -> None:
+        """Go on with what cards of before have shown, and with what setters have decided on."""
+        self._xids, self._last_xids = before._xids, before._last_xids
+        self._readings, self._begun = before._readings, before._begun
         known = dict(zip(before.all, before._live, strict=True))
         for card, live in zip(self.all, self._live, strict=True):
             if card in known:
@@ -117,6 +120,10 @@ class DriverCards:
         # A card that is lost shows nothing: what was read last stays.
         reading = self._state.readings.get(uuid) or self._readings.get(uuid) or idle_reading(card)
         self._readings[uuid] = reading
+        limit = self._state.power_limits.get(uuid)
+        if limit is not None:
+            # The load takes a second to know; who has set it is answered now.
+            reading = replace(reading, power_limit=limit)
         now = microseconds()
         usages = self._state.usages(card)
         for usage in usages:

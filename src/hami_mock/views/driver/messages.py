@@ -31,8 +31,6 @@ OPERATIONS: Final = {
     "SET_ACCOUNTING_MODE": 18,  # values[0]: 0 or 1
     "CLEAR_ACCOUNTING": 19,
     "SET_FAN_SPEED": 20,  # values: fan, percent; 0xFFFFFFFF percent: by itself again
-    "SET_AUTO_BOOST": 21,  # values[0]: 0 or 1
-    "SET_DRAIN_STATE": 22,  # values[0]: 0 or 1
     "RESET_LINK_ERRORS": 23,  # values[0]: the link
 }
 

@@ -2,7 +2,7 @@
 
 import logging
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ _MOST_AT_ONCE = 16
 
 _log = logging.getLogger(__name__)
 
-Answering = Callable[[Mapping[str, Any]], Mapping[str, int]]
+Answering = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, int]]]
 """Does what a request asks and returns the fields of the reply."""
 
 
@@ -71,14 +71,17 @@ class SetterSocket:
             if not more:
                 return
             received += more
-        rest = REPLY.pack({"magic": MAGIC, **self._reply(connection, REQUEST.unpack(received))})
+        reply = await self._reply(connection, REQUEST.unpack(received))
+        rest = REPLY.pack({"magic": MAGIC, **reply})
         while rest:
             await anyio.wait_writable(connection)
             rest = rest[connection.send(rest) :]
 
-    def _reply(self, connection: socket.socket, request: Mapping[str, Any]) -> Mapping[str, int]:
+    async def _reply(
+        self, connection: socket.socket, request: Mapping[str, Any]
+    ) -> Mapping[str, int]:
         if not is_allowed(connection):
             return {"result": RESULTS["NO_PERMISSION"]}
         if (request["magic"], request["version"]) != (MAGIC, VERSION):
             return {"result": RESULTS["INVALID_ARGUMENT"]}
-        return self._answer(request)
+        return await self._answer(request)

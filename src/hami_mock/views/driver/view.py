@@ -25,7 +25,7 @@ from hami_mock.views.driver.root import (
 )
 from hami_mock.views.driver.setter_socket import SetterSocket
 from hami_mock.views.driver.setters import RESULTS, Setters
-from hami_mock.views.driver.state_file import StateFile
+from hami_mock.views.driver.state_file import Shown, StateFile
 
 _SECONDS = 1.0
 """How often cards are looked at that nothing happens to: their energy is a count."""
@@ -48,6 +48,8 @@ class DriverView:
         self._file = StateFile(folder / STATE_FOLDER)
         self._root = Root(folder, self._show)
         self._cards: DriverCards | None = None
+        self._shown: Shown | None = None
+        self._making = anyio.Lock()
         self._made_for: object = None
         self._writes = 0
         self._within = InContainers()
@@ -59,15 +61,15 @@ class DriverView:
         Raises StartError if the root can't be made, or somebody else has it.
         """
         state = self._state
+        self._made_for = None  # a root of before may be gone
         try:
-            await self._make_root()
+            await self._follow()
             async with anyio.create_task_group() as tasks:
                 await tasks.start(SetterSocket(self._folder / SETTERS, self._set).run)
                 task_status.started()
                 while True:
                     told = state.changes.next(), state.load_changes.next(), state.events.more.next()
-                    if state.node.cards is not self._made_for:
-                        await self._make_root()
+                    await self._follow()
                     self._keep_up()
                     # While nobody holds a card, only who looks lets time pass on it.
                     with anyio.move_on_after(_SECONDS):
@@ -90,25 +92,34 @@ class DriverView:
         own = [node for card in cards for node in devices.get(card.uuid, ())]
         return (self._within.mounts, [*own, *devices[""]]) if own else ((), ())
 
+    async def _follow(self) -> None:
+        """Make the root for the cards that there are now, unless it was made for them."""
+        async with self._making:
+            if self._state.node.cards is not self._made_for:
+                await self._make_root()
+
     async def _make_root(self) -> None:
-        """Make the root for the cards that there are now, and show these."""
-        self._made_for = self._state.node.cards
-        driver, cards = driven(self._state.node.cards)
-        before, self._cards = self._cards, DriverCards(driver, cards, self._version, self._state)
-        if before is not None:
-            self._cards.keep_what_was_set(before)
+        wanted = self._state.node.cards
+        driver, its = driven(wanted)
+        cards = DriverCards(driver, its, self._version, self._state)
+        if self._cards is not None:
+            cards.take_over(self._cards)
+        # Here, not in the thread: the state may change meanwhile.
+        self._shown = cards.shown()
         make = partial(
-            make_steps, self._root, frozenset(Step), driver, self._cards.machine, self._compiled
+            make_steps, self._root, frozenset(Step), driver, cards.machine, self._compiled
         )
         done, self._within = await anyio.to_thread.run_sync(make)
+        self._cards, self._made_for = cards, wanted
         self._tell(done)
 
     def _keep_up(self) -> None:
         if self._cards is not None:
             self._writes += self._cards.keep_up(self._file)
 
-    def _set(self, request: Mapping[str, Any]) -> Mapping[str, int]:
+    async def _set(self, request: Mapping[str, Any]) -> Mapping[str, int]:
         """Do what a setter asks, and show it before it is answered."""
+        await self._follow()
         cards = self._cards
         if cards is None or request["generation"] != self._file.generation:
             return {"result": RESULTS["NOT_FOUND"]}
@@ -123,8 +134,8 @@ class DriverView:
         return answer
 
     def _show(self) -> bool:
-        assert self._cards is not None
-        return self._file.show(self._cards.shown())
+        assert self._shown is not None
+        return self._file.show(self._shown)
 
     def _tell(self, done: Sequence[Done]) -> None:
         left = [f"{self._folder / e.path}: {e.why}" for e in done if e.what is What.LEFT]

@@ -81,6 +81,16 @@ def test_reasons_of_low_clocks_are_bits(tmp_path: Path) -> None:
     assert live(tmp_path, 0)["clock_reasons"] == 0x4C
 
 
+def test_a_power_limit_is_there_before_the_load_knows(tmp_path: Path) -> None:
+    state = node_state(nvidia_cards=2)
+    read(state)
+    file, cards = shown_in(tmp_path, state)
+    state.limit_power(state.node.cards[1], 175.5)
+    assert cards.keep_up(file) == 1
+    found = live(tmp_path, 1)
+    assert (found["power_limit"], found["power_limit_enforced"]) == (175_500, 175_500)
+
+
 def test_only_what_changed_is_written(tmp_path: Path) -> None:
     state = node_state(nvidia_cards=3)
     read(state)
