@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
-from .mock import ONLY_NVIDIA, ROOT, Figures, Mock, nvidia_counts
+from .mock import ONLY_NVIDIA, ROOT, TIMEOUT_S, Figures, Mock, nvidia_counts
 
 WANTS = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 2000, "nvidia.com/gpucores": 20}
 TWO_CARDS, ONE_CARD = nvidia_counts(2, 4000), nvidia_counts(1, 4000)
@@ -80,19 +80,24 @@ def cards(mock: Mock) -> dict[str, Any]:
     return {card["name"]: card for card in json.loads(mock.ctl("status", "-o", "json"))["cards"]}
 
 
+def holders_of(cards: dict[str, Any]) -> set[tuple[str, str]]:
+    held = (holder for card in cards.values() for holder in card["holders"])
+    return {(holder["namespace"], holder["pod"]) for holder in held}
+
+
 def test_a_card_fails_and_recovers_while_pods_hold_it_and_one_waits(
     full: Mock, figures: Figures
 ) -> None:
     full.start_pod("late", WANTS)
     full.wait_for_scheduling_message("late", "Insufficient nvidia.com/gpumem")
     pods = full.container_ids()
-    before = cards(full)
-    holders = {
-        (holder["namespace"], holder["pod"])
-        for card in before.values()
-        for holder in card["holders"]
-    }
-    assert holders == {("default", f"p{number}") for number in range(4)}
+    before = full.cluster.wait(
+        # Whose devices are that were given a moment ago, the kubelet is asked a second later.
+        "the holders by name",
+        lambda: cards(full),
+        lambda found: holders_of(found) == {("default", f"p{number}") for number in range(4)},
+        timeout=TIMEOUT_S,
+    )
     held = sum(
         holder["devices"].get("nvidia.com/gpumem", 0)
         for card in before.values()
