@@ -12,7 +12,8 @@ struct numbering {
     uint handles[MOST_CARDS]; /* of each card, its handle */
 };
 static struct numbering now;
-static char owners[MOST_CARDS][sizeof((struct identity *)0)->uuid]; /* empty: nobody has it */
+/* Written while no other file can come; empty: nobody has it. */
+static char owners[MOST_CARDS][sizeof((struct identity *)0)->uuid];
 
 static char whole[MOST_CARDS];
 static char migs[DEVICES];
@@ -78,11 +79,25 @@ void handles_follow(void)
     }
 }
 
+/* Notes that somebody has a card's handle, unless another file has come: they will look again. */
+static void own(uint handle, uint card)
+{
+    char *owner = owners[handle];
+    state_hold();
+    if (now.handles[card] == handle && card < state_header()->card_count && !*owner) {
+        const char *uuid = state_identity(card)->uuid;
+        /* Its beginning comes last: a child of fork() has all of it or nothing. */
+        text_copy(owner + 1, sizeof *owners - 1, uuid + 1);
+        __atomic_store_n(owner, *uuid, __ATOMIC_RELEASE);
+    }
+    state_release();
+}
+
 uint handle_number(uint card)
 {
-    uint handle = now.handles[card];
-    if (!*owners[handle])
-        text_copy(owners[handle], sizeof *owners, state_identity(card)->uuid);
+    uint handle = __atomic_load_n(&now.handles[card], __ATOMIC_RELAXED);
+    if (!__atomic_load_n(owners[handle], __ATOMIC_ACQUIRE))
+        own(handle, card);
     return handle;
 }
 
@@ -96,7 +111,8 @@ static uint number(uint card, uint gpu_instance, uint compute_instance)
 static nvmlReturn_t place_at(uint handle, uint gpu_instance, uint compute_instance,
                              struct place *place)
 {
-    *place = (struct place){now.cards[handle], gpu_instance != NO_INSTANCE, gpu_instance,
+    uint card = __atomic_load_n(&now.cards[handle], __ATOMIC_RELAXED);
+    *place = (struct place){card, gpu_instance != NO_INSTANCE, gpu_instance,
                             compute_instance};
     return place->card == NO_INSTANCE ? NVML_ERROR_GPU_IS_LOST : NVML_SUCCESS;
 }

@@ -136,12 +136,16 @@ static nvmlReturn_t give_card(uint card, nvmlDevice_t *device)
     return NVML_SUCCESS;
 }
 
+static nvmlReturn_t by_index(uint index, nvmlDevice_t *device)
+{
+    NEED_ARGUMENT(device && index < visible_count());
+    return give_card(visible_card(index), device);
+}
+
 API nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(uint index, nvmlDevice_t *device)
 {
     NEED(state_ready(), NVML_ERROR_UNINITIALIZED);
-    state_follow();
-    NEED_ARGUMENT(device && index < visible_count());
-    return give_card(visible_card(index), device);
+    return IN_ONE_FILE(by_index(index, device));
 }
 
 API nvmlReturn_t nvmlDeviceGetHandleByIndex(uint index, nvmlDevice_t *device)
@@ -149,15 +153,19 @@ API nvmlReturn_t nvmlDeviceGetHandleByIndex(uint index, nvmlDevice_t *device)
     return nvmlDeviceGetHandleByIndex_v2(index, device);
 }
 
-static nvmlReturn_t by_text(const char *text, size_t offset, nvmlDevice_t *device)
+static nvmlReturn_t find_text(const char *text, size_t offset, nvmlDevice_t *device)
 {
-    NEED(state_ready(), NVML_ERROR_UNINITIALIZED);
-    NEED_ARGUMENT(text && device);
-    state_follow();
     for (uint i = 0; i < visible_count(); i++)
         if (text_equal((const char *)state_identity(visible_card(i)) + offset, text))
             return give_card(visible_card(i), device);
     return NVML_ERROR_NOT_FOUND;
+}
+
+static nvmlReturn_t by_text(const char *text, size_t offset, nvmlDevice_t *device)
+{
+    NEED(state_ready(), NVML_ERROR_UNINITIALIZED);
+    NEED_ARGUMENT(text && device);
+    return IN_ONE_FILE(find_text(text, offset, device));
 }
 
 API nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)
@@ -205,12 +213,8 @@ static bool read_bus_id(const char *text, uint64_t part[4])
     return *at == 0 || (*at == '.' && (at = text_number(at + 1, 16, &part[3])) && *at == 0);
 }
 
-API nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, nvmlDevice_t *device)
+static nvmlReturn_t by_place(const uint64_t part[4], nvmlDevice_t *device)
 {
-    uint64_t part[4];
-    NEED(state_ready(), NVML_ERROR_UNINITIALIZED);
-    NEED_ARGUMENT(bus_id && device && read_bus_id(bus_id, part));
-    state_follow();
     for (uint i = 0; i < visible_count(); i++) {
         const struct identity *each = state_identity(visible_card(i));
         if (each->pci_domain == part[0] && each->pci_bus == part[1] &&
@@ -218,6 +222,14 @@ API nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, nvmlDevice
             return give_card(visible_card(i), device);
     }
     return NVML_ERROR_NOT_FOUND;
+}
+
+API nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, nvmlDevice_t *device)
+{
+    uint64_t part[4];
+    NEED(state_ready(), NVML_ERROR_UNINITIALIZED);
+    NEED_ARGUMENT(bus_id && device && read_bus_id(bus_id, part));
+    return IN_ONE_FILE(by_place(part, device));
 }
 
 API nvmlReturn_t nvmlDeviceGetHandleByPciBusId(const char *bus_id, nvmlDevice_t *device)

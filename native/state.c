@@ -168,6 +168,25 @@ void state_follow(void)
     lock_give(&open_lock);
 }
 
+void state_hold(void) { lock_take(&open_lock); }
+void state_release(void) { lock_give(&open_lock); }
+
+uint32_t state_file(void)
+{
+    for (;;) {
+        state_follow();
+        uint32_t file = __atomic_load_n(&epoch, __ATOMIC_ACQUIRE);
+        if (file % 2 == 0)
+            return file;
+    }
+}
+
+bool state_is_still(uint32_t file)
+{
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return __atomic_load_n(&epoch, __ATOMIC_RELAXED) == file;
+}
+
 __attribute__((destructor)) static void leave(void)
 {
     if (region)

@@ -34,6 +34,23 @@ static inline bool has_temperature_margin(const struct identity *identity)
 }
 /* Follows the file if another one has taken its place. */
 void state_follow(void);
+/* Keeps another file from coming, for a moment. */
+void state_hold(void);
+void state_release(void);
+
+/* Does something that finds cards by their numbers, again if another file has come meanwhile. */
+uint32_t state_file(void);
+bool state_is_still(uint32_t file);
+#define IN_ONE_FILE(call) \
+    ({ \
+        nvmlReturn_t done_; \
+        uint32_t file_; \
+        do { \
+            file_ = state_file(); \
+            done_ = (call); \
+        } while (!state_is_still(file_)); \
+        done_; \
+    })
 
 /* Copies a part of a card's live record as it was at one moment. */
 nvmlReturn_t live_copy(uint card, size_t offset, void *to, size_t size);

@@ -1,5 +1,6 @@
 """An agent with --driver on, as a client of NVML and the kubelet see it."""
 
+import ctypes
 import json
 import re
 import subprocess
@@ -68,6 +69,20 @@ def test_as_made_without_an_agent(root: Path) -> None:
         seen = client.cards
     assert len({card["uuid"] for card in seen}) == 128
     assert {(card["name"], card["busy"]) for card in seen} == {("NVIDIA B200", 0)}
+
+
+@pytest.mark.parametrize(("version", "cuda"), [("535.183.01", 12020), ("570.86.15", 12080)])
+def test_both_libraries_say_the_same_version_of_cuda(root: Path, version: str, cuda: int) -> None:
+    flags = [f"--driver-root={root}", "--node-name=n1", f"--driver-version={version}"]
+    assert main(["driver", "all", *flags]) == 0
+    nvml = ctypes.CDLL(str(root / "lib64/libnvidia-ml.so.1"))
+    other = ctypes.CDLL(str(root / "lib64/libcuda.so.1"))
+    said, found = ctypes.c_int(), ctypes.c_int()
+    assert nvml.nvmlInit_v2() == 0
+    assert nvml.nvmlSystemGetCudaDriverVersion_v2(ctypes.byref(said)) == 0
+    assert other.cuDriverGetVersion(ctypes.byref(found)) == 0
+    assert (said.value, found.value) == (cuda, cuda)
+    assert nvml.nvmlShutdown() == 0
 
 
 def test_a_container_sees_only_what_it_may(agent: AgentThread, root: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.integration.agents import AgentThread, agent_thread, get
+from tests.integration.agents import AgentThread, agent_thread, get, run_cli
 from tests.integration.nvml_client import until
+from tests.pod_resources import pod_resources
 from tests.unit.views.exporters.rig import named, samples
 
 pytest.importorskip("pynvml", reason="nvidia-ml-py is not installed")
@@ -86,6 +88,36 @@ def test_configured_instances_are_there(socket_folder: Path, root: Path) -> None
     ]
     assert {uuid for uuid, *_ in found} == {each.uuid for each in known}
     assert sorted(multiprocessors for *_, multiprocessors in found) == [14, 14, 28, 42]
+
+
+def test_hami_mock_smi_draws_the_table_of_nvidia_smi(socket_folder: Path, root: Path) -> None:
+    pods_socket, control = socket_folder / "pods.sock", str(socket_folder / "control.sock")
+    flags = {
+        "nvidia_mig": "3g.20gb,2g.10gb", "nvidia_cards": "2", "load": "60:memory=50",
+        "device_plugins": "off", "pod_resources_socket": str(pods_socket),
+        "control_socket": control,
+    }  # fmt: skip
+
+    def lines(told: str) -> list[str]:
+        """Leave out the time, and what rises from second to second."""
+        return re.sub(r" *\d+([CW]) ", r" \1 ", told).splitlines()[1:]
+
+    def drawn() -> list[str]:
+        program = root / "bin/nvidia-smi"
+        done = subprocess.run([program], capture_output=True, text=True, check=True)
+        return lines(done.stdout)
+
+    with pod_resources(pods_socket) as pods, _agent(socket_folder, root, **flags) as agent:
+        made_of = agent.agent.state.instances(agent.agent.node.cards[1])
+        (large,) = [each for each in made_of if each.profile == "3g.20gb"]
+        pods.pods["ml", "train-0", "main"] = {"nvidia.com/mig-3g.20gb": [large.uuid]}
+        agent.call(agent.agent.holders.refresh)
+        until(lambda: re.search(r" [1-9]\d*MiB / 19968MiB", "".join(drawn())) is not None)
+        expected = drawn()
+        found = lines(run_cli("smi", "--control-socket", control, "--as", "nvidia-smi").stdout)
+    assert found == expected
+    assert sum("train-0" in line for line in found) == 1
+    assert found.count("| MIG devices:" + " " * 76 + "|") == 1
 
 
 def test_what_one_client_makes_every_other_sees(agent: AgentThread, root: Path) -> None:

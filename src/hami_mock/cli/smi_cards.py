@@ -26,6 +26,8 @@ _READ = (
     "temperature", "memory_temperature", "fan", "sm_clock", "memory_clock", "ecc_errors",
 )  # fmt: skip
 """What a card shows; a lost one shows nothing."""
+_OF_PARTS = ("busy", "memory_busy")
+"""What a card doesn't show that is cut into parts."""
 
 
 class NoAgent(StartError):
@@ -113,10 +115,20 @@ def _card(card: Mapping[str, Any], node: Mapping[str, Any]) -> ShownCard:
         "memory_total": card["memory"],
         "memory_percent": None if used is None else 100 * used / card["memory"],
         **read,
+        **(dict.fromkeys(_OF_PARTS) if cut is not None else {}),
         "is_cut": cut is not None if can_be_cut or cut else None,
     }
     instances = [
-        {"number": number, "instance": each["uuid"], "profile": each["profile"]}
+        {
+            "number": number,
+            "instance": each["uuid"],
+            "profile": each["profile"],
+            "gi": each["gpu_instance"],
+            "ci": each["compute_instance"],
+            "instance_memory": each["memory"],
+            "instance_used": each["memory_used"],
+            "instance_busy": each["busy"],
+        }
         for number, each in enumerate(cut or ())
     ]
     return ShownCard(vendor, values, processes, instances)

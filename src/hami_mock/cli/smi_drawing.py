@@ -8,7 +8,7 @@ from typing import Any
 
 from hami_mock.cli.smi_cards import ShownCard
 from hami_mock.kit.terminal import table
-from hami_mock.vendors.smi import Tool, Values, View
+from hami_mock.vendors.smi import Parts, Tool, Values, View
 
 _SPEC = re.compile(r"(?P<side>[<>^]?)(?P<columns>\d*)")
 
@@ -22,6 +22,8 @@ def drawn(tool: Tool, view: View, cards: Sequence[ShownCard]) -> Iterator[str]:
         yield from _filled(view.card, tool, values)
         for instance in card.instances:
             yield from _filled(view.instance, tool, {**values, **instance})
+    if view.parts and any(card.values["is_cut"] for card in cards):
+        yield from _parts(view.parts, tool, every)
     if (programs := view.processes) is not None:
         yield from _filled(programs.head, tool, first)
         rows = 0
@@ -37,6 +39,15 @@ def drawn(tool: Tool, view: View, cards: Sequence[ShownCard]) -> Iterator[str]:
             yield from () if rows else (programs.none,)
             yield from programs.end
     yield from _filled(view.foot, tool, first)
+
+
+def _parts(view: Parts, tool: Tool, every: Sequence[tuple[ShownCard, Values]]) -> Iterator[str]:
+    _, first = every[0]
+    yield from _filled(view.head, tool, first)
+    parts = [{**values, **part} for card, values in every for part in card.instances]
+    for part in parts:
+        yield from _filled(view.part, tool, {**part, **tool.more_of_part(part)})
+    yield from () if parts else view.none
 
 
 def plain(cards: Sequence[ShownCard]) -> list[str]:

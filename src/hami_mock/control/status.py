@@ -1,5 +1,6 @@
 """The whole state as data, for `ctl status`."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from types import MappingProxyType
@@ -34,6 +35,7 @@ def status(
         "cards": [
             {
                 **_card(card, state),
+                "cut": _cut(card, state, readings.get(card.uuid)),
                 "reading": _reading(readings.get(card.uuid)),
                 "holders": [_holding(each, card, state) for each in holdings.get(card.uuid, ())],
             }
@@ -73,21 +75,40 @@ def _card(card: Card, state: NodeState) -> dict[str, Any]:
         "health": health.health,
         "degraded": health.is_degraded,
         "reasons": list(health.reasons),
-        "cut": _cut(card, state),
         "xids": {str(xid): n for (of, xid), n in state.xids.items() if of == uuid},
         "load": asdict(state.load(card)),
     }
 
 
-def _cut(card: Card, state: NodeState) -> list[dict[str, str]] | None:
-    """Return what a card is cut into, as NVML numbers it; None: it isn't in MIG mode."""
+def _cut(card: Card, state: NodeState, whole: Reading | None) -> list[dict[str, Any]] | None:
+    """Return what a card is cut into, as NVML numbers it; None: it isn't in MIG mode.
+
+    `memory` and what is used of it are those of the GPU instance, which several may share.
+    """
     cut = state.cut_of(card)
     if cut is None:
         return None
     from hami_mock.node.instances import Cutter
+    from hami_mock.node.physics import instance_reading
 
-    devices = Cutter(card.vendor, card.model, card.uuid).devices(cut)
-    return [{"uuid": each.uuid, "profile": each.profile} for each in devices]
+    usages = {each.uuid: usage for usage in state.usages(card) for each in usage.instances}
+    found, used = [], Counter[int]()
+    for each in Cutter(card.vendor, card.model, card.uuid).devices(cut):
+        now = whole and instance_reading(whole, each, usages.get(each.uuid))
+        used[each.gpu_instance] += now.memory_used if now else 0
+        found.append((each, now))
+    return [
+        {
+            "uuid": each.uuid,
+            "profile": each.profile,
+            "gpu_instance": each.gpu_instance,
+            "compute_instance": each.compute_instance,
+            "memory": each.memory,
+            "memory_used": now and min(used[each.gpu_instance], each.memory - now.memory_reserved),
+            "busy": now and round(now.busy, 3),
+        }
+        for each, now in found
+    ]
 
 
 def _reading(reading: Reading | None) -> dict[str, Any] | None:

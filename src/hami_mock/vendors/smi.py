@@ -29,6 +29,18 @@ class Processes:
 
 
 @dataclass(frozen=True)
+class Parts:
+    """What was cut out of the cards, below them: `part` for each, or `none`.
+
+    It isn't there at all unless a card can be cut now.
+    """
+
+    head: Lines
+    part: Lines
+    none: Lines
+
+
+@dataclass(frozen=True)
 class View:
     """What one command of a tool prints: `card` for each card, `head` and `foot` once.
 
@@ -39,6 +51,7 @@ class View:
     instance: Lines = ()
     head: Lines = ()
     foot: Lines = ()
+    parts: Parts | None = None
     processes: Processes | None = None
 
 
@@ -55,7 +68,7 @@ class Tool:
     - cells: texts made of several values, by the names that lines call them
     - health: its word for each state of a card
     - unknown: what stands for a value that a card hasn't; lost: for all of a lost card's
-    - more: makes values that only this tool shows
+    - more: makes values that only this tool shows; more_of_part: likewise, of a part of a card
     - query: its flag that names fields, if it has one
     """
 
@@ -67,6 +80,7 @@ class Tool:
     unknown: str = "N/A"
     lost: str = ""
     more: Callable[[Values], Values] = _nothing_more
+    more_of_part: Callable[[Values], Values] = _nothing_more
     query: str = ""
 
     @property

@@ -143,13 +143,49 @@ def test_list_names_what_was_cut_out_of_a_card(say: Callable[..., str]) -> None:
     ]
 
 
-def test_a_card_in_mig_mode_does_not_say_how_busy_it_is() -> None:
-    _, tool = TOOLS["nvidia-smi"]
-    lines = lines_of(tool, shown("nvidia-smi", is_cut=True))
+def test_a_card_in_mig_mode_does_not_say_how_busy_it_is(say: Callable[..., str]) -> None:
+    flags = ("--nvidia-cards=1", "--nvidia-model=A100-SXM4-40GB", "--nvidia-mig=1g.5gb")
+    lines = say(*flags).splitlines()
     assert is_aligned(lines)
-    (first,) = [index for index, line in enumerate(lines) if "00000003:1E:00.0" in line]
+    (first,) = [index for index, line in enumerate(lines) if "00000000:1B:00.0" in line]
     assert lines[first].endswith(" On |")
     assert lines[first + 1].endswith(" N/A      Default |")
+    busy = "--query=utilization.gpu,utilization.memory,memory.used"
+    assert say(*flags, busy, "--format=csv,noheader") == "[N/A], [N/A], 0 MiB\n"
+    (data,) = json.loads(say(*flags, "-o=json"))
+    (part,) = data["instances"]
+    assert (data["busy"], part["instance_busy"], part["instance_used"]) == (None, 0.0, 0)
+
+
+def test_parts_of_cards_have_a_table_of_their_own(say: Callable[..., str]) -> None:
+    flags = ("--nvidia-cards=1", "--nvidia-model=A100-SXM4-40GB")
+    assert "MIG devices:" not in say(*flags)
+    lines = say(*flags, "--nvidia-mig=3g.20gb,1g.5gb").splitlines()
+    rows = [line for line in lines if re.match(r"\|  0 +\d+ +\d+ +\d+  \|", line)]
+    assert [re.findall(r"\d+", row) for row in rows] == [
+        ["0", "2", "0", "0", "0", "19968", "42", "0", "3", "0", "2", "0", "0"],
+        ["0", "10", "0", "1", "0", "4864", "14", "0", "1", "0", "0", "0", "0"],
+    ]
+    assert "No MIG devices found" in say(*flags, "--nvidia-mig=")
+
+
+def test_a_part_may_have_a_part_of_the_compute() -> None:
+    _, tool = TOOLS["nvidia-smi"]
+    part = {
+        "number": 0, "gi": 2, "ci": 1, "profile": "1c.3g.20gb",
+        "instance_used": 100, "instance_memory": 19968,
+    }  # fmt: skip
+    model = {"model": "A100-SXM4-40GB", "memory_total": 40960}
+    cut = replace(shown("nvidia-smi", is_cut=True, **model), instances=[part])
+    lost = replace(
+        shown("nvidia-smi", is_cut=True, health="lost", **model),
+        instances=[part | {"instance_used": None}],
+    )
+    lines = lines_of(tool, cut, lost)
+    assert is_aligned(lines)
+    first, second = (line for line in lines if line.startswith("|  3    2   1   0  |"))
+    assert "100MiB / 19968MiB    | 14      0 |  3   0    2    0    0 |" in first
+    assert "ERR!    | 14 " in second
 
 
 def test_fields_as_csv(say: Callable[..., str]) -> None:

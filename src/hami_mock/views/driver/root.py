@@ -27,6 +27,8 @@ CDI_FILE = "cdi/{name}.yaml"
 STAND_IN = "/dev/null"
 """What stands in for a node that can't be made: it is there, and nothing comes of it."""
 _CDI_VERSION = "0.5.0"
+_CUDA_MARK = b"hami-mock's CUDA is\0"
+"""What stands before CUDA's version in the placeholder (native/placeholder)."""
 
 
 class Step(StrEnum):
@@ -121,11 +123,18 @@ def files(driver: Driver, machine: Machine) -> Iterator[Item]:
 def programs(driver: Driver, version: str, compiled: Programs) -> Iterator[Item]:
     """Yield what `driver` makes."""
     yield from _library(driver.library, version, compiled.library)
+    placeholder = _with_cuda(compiled.placeholder, driver.about(version)["cuda_version"])
     for name in driver.placeholders:
-        yield from _library(name, version, compiled.placeholder)
+        yield from _library(name, version, placeholder)
     if compiled.program is not None:
         path = f"bin/{driver.program}"
         yield Item(path, Kind.FILE, Step.DRIVER, compiled.program, mode=0o755)
+
+
+def _with_cuda(placeholder: bytes, version: int) -> bytes:
+    """Return a placeholder that says this version of CUDA, as NVML does."""
+    before, mark, rest = placeholder.partition(_CUDA_MARK)
+    return before + mark + version.to_bytes(4, "little") + rest[4:] if mark else placeholder
 
 
 def _library(name: str, version: str, content: bytes) -> Iterator[Item]:

@@ -68,7 +68,14 @@ class DriverView:
                 await tasks.start(SetterSocket(self._folder / SETTERS, self._set).run)
                 task_status.started()
                 while True:
-                    told = state.changes.next(), state.load_changes.next(), state.events.more.next()
+                    # Not the load alone: who has come or gone is shown before it knows.
+                    told = [
+                        told_by.next()
+                        for told_by in (
+                            state.changes, state.load_changes, state.events.more,
+                            state.holders.changes, state.pod_changes,
+                        )
+                    ]  # fmt: skip
                     await self._follow()
                     self._keep_up()
                     # While nobody holds a card, only who looks lets time pass on it.

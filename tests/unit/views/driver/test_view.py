@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 
+from hami_mock.node.pods import Pod
 from hami_mock.node.state import NodeState
 from hami_mock.views.driver.layout import MAGIC, VERSION
 from hami_mock.views.driver.messages import OPERATIONS, REPLY, REQUEST
@@ -14,6 +15,8 @@ from hami_mock.views.driver.root import SETTERS, STATE_FOLDER, Programs
 from hami_mock.views.driver.view import DriverView
 from tests.unit.builders import laid_out
 from tests.unit.views.driver.reading import COMPILED, events, header, live, node_state
+from tests.unit.views.driver.test_cards import ALLOCATED, POD, hold
+from tests.unit.views.hami.rig import segment
 
 A_DRIVER = "580.95.05"
 
@@ -84,3 +87,25 @@ def test_a_xid_just_before_a_change_is_told(tmp_path: Path) -> None:
     anyio.run(with_view, state, root, lambda: COMPILED, fail_and_change)
     assert events(root / STATE_FOLDER) == [(1, 1, 8, 94)]
     assert live(root / STATE_FOLDER, 1)["last_xid"] == 94
+
+
+def test_who_holds_which_card_is_shown_before_the_load_knows(tmp_path: Path) -> None:
+    state, root = node_state(hami="on", nvidia_cards=2), tmp_path / "root"
+    shown = []
+
+    def assign() -> None:
+        told = {ALLOCATED: segment(state.node.cards[0].uuid)}
+        asked = {"main": {"nvidia.com/gpu": 1}}
+        state.pods[POD[:2]] = Pod(
+            *POD[:2], annotations=told, containers=("main",), requests=asked
+        )  # fmt: skip
+        state.pod_changes.send()
+
+    async def come_move_and_go() -> None:
+        for happen in (lambda: hold(state, POD, 1), assign, lambda: state.holders.name([])):
+            happen()
+            await anyio.wait_all_tasks_blocked()
+            shown.append([live(root / STATE_FOLDER, card)["process_count"] for card in (0, 1)])
+
+    anyio.run(with_view, state, root, lambda: COMPILED, come_move_and_go)
+    assert shown == [[0, 1], [1, 0], [0, 0]]
