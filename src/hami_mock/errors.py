@@ -59,6 +59,14 @@ class Away(ClusterError):
     """The API server can't be reached, is overloaded, or has an error of its own."""
 
 
+class Busy(Away):
+    """The API server has more to do than it can (429): it wants fewer requests."""
+
+
+class Outdated(Away):
+    """The API server doesn't know any more what came after a version (410): all is to be read."""
+
+
 class Invalid(Away):
     """It doesn't take what was sent: a patch doesn't apply any more, or a field isn't valid."""
 

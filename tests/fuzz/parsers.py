@@ -21,6 +21,7 @@ from hami_mock.hami.handshake import Handshake
 from hami_mock.hami.kinds import JSON, MIG_ALLOCATIONS
 from hami_mock.hami.lock import NodeLock
 from hami_mock.kit import durations, moments, strict_yaml, values
+from hami_mock.kit.quantities import quantity
 from hami_mock.kubelet import limits, unit_ids, wire
 from hami_mock.node import load_reader
 from hami_mock.node.load_shapes import KINDS, Moment
@@ -30,7 +31,6 @@ from hami_mock.settings.options import OPTIONS
 from hami_mock.settings.settings import Settings, load, load_all
 from hami_mock.sources import load_traces, unit_record
 from hami_mock.sources.annotated.derive import derive, relevant
-from hami_mock.sources.annotated.node_object import quantity
 from hami_mock.sources.configured import configured_node
 from hami_mock.vendors import Vendor, nvidia_mig
 from hami_mock.vendors.amd import COMPUTE_UNITS

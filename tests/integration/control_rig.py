@@ -5,6 +5,7 @@ import json
 import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import anyio.to_thread
 import pytest
 
 from hami_mock.cli.ctl.client import ask, main
+from hami_mock.control.commands import Commands
 from hami_mock.control.protocol import Request
 from hami_mock.control.server import ControlServer
 from hami_mock.control.status import status
@@ -76,7 +78,7 @@ class Served:
         self.path = path
         self.agent = FakeAgent()
         self.state = self.agent.state
-        self.server = ControlServer(str(path), self.agent)
+        self.server = ControlServer(str(path), partial(Commands, self.agent))
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator["Served"]:

@@ -10,15 +10,28 @@ MOST_ANNOTATION_BYTES = 2**18
 
 
 def is_selected(thing: Object, selector: str) -> bool:
-    """Tell whether a field selector ("spec.driver=a,spec.nodeName=b") takes an object."""
-    return all(_value(thing, *pair.split("=")) for pair in selector.split(",") if pair)
+    """Tell whether a field selector ("spec.driver=a,spec.nodeName!=b") takes an object."""
+    return all(_fits(thing, *pair.partition("=")) for pair in selector.split(",") if pair)
+
+
+def _fits(thing: Object, path: str, _: str, value: str) -> bool:
+    return _value(thing, path.removesuffix("!"), value) is not path.endswith("!")
+
+
+def is_labelled(thing: Object, selector: str) -> bool:
+    """Tell whether a label selector ("a=b,c") takes an object."""
+    labels = labels_of(thing)
+    pairs = [pair.partition("=") for pair in selector.split(",") if pair]
+    return all(
+        key in labels and (not equals or labels[key] == value) for key, equals, value in pairs
+    )
 
 
 def _value(thing: Object, path: str, wanted: str) -> bool:
     found: Any = thing
     for key in path.split("."):
-        found = found.get(key, {})
-    return bool(found == wanted)
+        found = found.get(key) or {}
+    return bool((found or "") == wanted)
 
 
 class RefusedError(Exception):

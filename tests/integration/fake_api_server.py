@@ -17,6 +17,7 @@ from hami_mock.kit.concurrency import first_of
 from tests.integration.fake_api_objects import (
     RefusedError,
     changed,
+    is_labelled,
     is_selected,
     labels_of,
     merge,
@@ -168,7 +169,7 @@ class FakeApiServer:
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         parts = request.path.split("/")[3 if request.path.startswith("/api/") else 4 :]
-        namespace = parts[1] if parts[0] == "namespaces" else ""
+        namespace = parts[1] if parts[0] == "namespaces" and len(parts) > 2 else ""
         resource, name, sub, *_ = (*(parts[2:] if namespace else parts), "", "")
         verb = VERBS.get(request.method) or ("get" if name else "list")
         verb = "watch" if "watch" in request.query else verb
@@ -213,14 +214,20 @@ class FakeApiServer:
         return web.json_response(self.put(resource, thing), status=201)
 
     async def _list(self, resource: str, request: web.Request) -> web.StreamResponse:
-        selector = request.query.get("fieldSelector", "")
+        selector, labels = (request.query.get(f"{key}Selector", "") for key in ("field", "label"))
         items = [
             thing
             for (kind, *_), thing in self.objects.items()
-            if kind == resource and is_selected(thing, selector)
+            if kind == resource and is_selected(thing, selector) and is_labelled(thing, labels)
         ]
-        version = {"resourceVersion": str(self._version)}
-        return web.json_response({"metadata": version, "items": items})
+        version, start, _ = (*request.query.get("continue", "").split("/"), "", "")[:3]
+        first = int(start or 0)
+        last = first + int(request.query.get("limit", 0)) or len(items)
+        metadata = {"resourceVersion": version or str(self._version)}
+        if last < len(items):
+            # Of one list are all of its pages; who goes on with one names its version.
+            metadata["continue"] = f"{metadata['resourceVersion']}/{last}"
+        return web.json_response({"metadata": metadata, "items": items[first:last]})
 
     async def _single(self, request: web.Request, key: Key, sub: str) -> web.StreamResponse:
         if request.method == "PATCH" and self.before_patch:
@@ -251,7 +258,7 @@ class FakeApiServer:
     async def _send_events(
         self, resource: str, request: web.Request, response: web.StreamResponse
     ) -> None:
-        selector = request.query.get("fieldSelector", "")
+        selector, labels = (request.query.get(f"{key}Selector", "") for key in ("field", "label"))
         seen = int(request.query["resourceVersion"])
         assert request.query["timeoutSeconds"]
         await response.prepare(request)
@@ -266,7 +273,9 @@ class FakeApiServer:
         while not ending.is_set():
             changed = self._changed
             for version, of, kind, thing in () if self.hold_events else tuple(self._events):
-                is_meant = kind == "BOOKMARK" or is_selected(thing, selector)
+                is_meant = kind == "BOOKMARK" or (
+                    is_selected(thing, selector) and is_labelled(thing, labels)
+                )
                 if version > seen and of == resource and is_meant:
                     seen = version
                     await response.write(_line(kind, thing))

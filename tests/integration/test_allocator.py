@@ -19,7 +19,7 @@ from hami_mock.node.resources import Resource
 from hami_mock.node.state import NodeState
 from hami_mock.vendors.scheduling import PluginConfig
 from hami_mock.views.hami.allocator import Allocator
-from hami_mock.views.hami.attempt import REASON
+from hami_mock.views.hami.handover import REASON
 from hami_mock.views.hami.left_behind import LeftBehind
 from tests.integration.fake_api_server import FakeApiServer, api_server
 from tests.makers import BY_WORD

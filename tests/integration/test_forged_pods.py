@@ -14,7 +14,7 @@ from hami_mock.hami.kinds import MIG_ALLOCATIONS
 from hami_mock.node.cards import CardGroup
 from hami_mock.vendors import catalog
 from hami_mock.views.hami import attempt as module
-from hami_mock.views.hami.attempt import REASON
+from hami_mock.views.hami.handover import REASON
 from tests.integration.fake_api_objects import MOST_ANNOTATION_BYTES
 from tests.integration.test_allocator import GPU, LOCK, TO_ALLOCATE, Rig, enflame_pod, run, visible
 from tests.makers import BY_WORD

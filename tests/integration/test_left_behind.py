@@ -18,8 +18,8 @@ from hami_mock.node.resources import Resource
 from hami_mock.sources.pods import PodReader
 from hami_mock.vendors.hami_vendor import HamiVendor
 from hami_mock.vendors.handout import has_claims
-from hami_mock.views.hami import attempt, left_behind
-from hami_mock.views.hami.attempt import REASON
+from hami_mock.views.hami import left_behind
+from hami_mock.views.hami.handover import REASON, Handover
 from tests.integration.fake_api_objects import MOST_ANNOTATION_BYTES
 from tests.integration.fake_api_server import FakeApiServer, api_server
 from tests.integration.test_allocator import GPU, LOCK, TO_ALLOCATE, A, B, Rig
@@ -305,7 +305,7 @@ def test_an_agent_killed_in_the_middle_leaves_nothing_that_the_next_one_does_not
 def test_a_lock_that_could_not_be_given_back_goes_when_the_api_server_is_there_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attempt, "CLEANUP_SECONDS", 0.05)
+    monkeypatch.setattr(Handover, "cleanup_seconds", 0.05)
 
     async def scenario(rig: Rig) -> None:
         rig.bind(pod(vgpu=segment(B)))
@@ -323,7 +323,7 @@ def test_a_lock_that_could_not_be_given_back_goes_when_the_api_server_is_there_a
 def test_a_failure_that_could_not_be_written_is_written_when_the_pod_has_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attempt, "CLEANUP_SECONDS", 0.05)
+    monkeypatch.setattr(Handover, "cleanup_seconds", 0.05)
 
     async def scenario(rig: Rig) -> None:
         rig.bind(pod(vgpu=segment("GPU-of-another-node")))

@@ -112,7 +112,7 @@ def test_a_message_is_rendered_once_for_all(
     shown: ShownNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rendered: list[str] = []
-    real = feed._message
+    real = feed.message
 
     def counted(event: str, data: Any) -> bytes:
         if "told once" in str(data):
@@ -123,7 +123,7 @@ def test_a_message_is_rendered_once_for_all(
         viewers = [stack.enter_context(Viewer(shown.address)) for _ in range(10)]
         for viewer in viewers:
             viewer.next()
-        monkeypatch.setattr(feed, "_message", counted)
+        monkeypatch.setattr(feed, "message", counted)
         shown.event("told once")
         for viewer in viewers:
             viewer.wait_for("events")

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
 
 import anyio
 import httpcore2
@@ -26,9 +27,9 @@ _NO_ANSWER = (
 )
 
 
-async def connect() -> "Connection":
+async def connect(kubeconfig: Path | None = None) -> "Connection":
     """Connect as a pod does, or as a kubeconfig says. Raises StartError if neither can be used."""
-    load = _load()
+    load = _load(kubeconfig)
     try:
         access = await load()
         return Connection(load, access, Pool(access.endpoint))
@@ -36,13 +37,13 @@ async def connect() -> "Connection":
         raise StartError(f"the API server can't be used: {cut(str(error))}") from error
 
 
-def _load() -> Load:
-    if service_account.is_pod():
+def _load(named: Path | None) -> Load:
+    if named is None and service_account.is_pod():
         return service_account.load
     # Here: it is the only one that needs YAML.
     from hami_mock.cluster import kubeconfig
 
-    if files := kubeconfig.paths():
+    if files := [named] if named else kubeconfig.paths():
         return kubeconfig.Kubeconfig(files).load
     raise StartError(
         "no cluster found: this is not a pod, KUBECONFIG is not set, and there is "

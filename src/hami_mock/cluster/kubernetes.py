@@ -2,19 +2,29 @@
 
 import logging
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from random import uniform
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Self
 
 import anyio
 
 from hami_mock.cluster import objects
-from hami_mock.cluster.objects import Event, Object, annotations_of, labels_of, revision
+from hami_mock.cluster.objects import (
+    Change,
+    Event,
+    Object,
+    Page,
+    annotations_of,
+    labels_of,
+    revision,
+)
 from hami_mock.cluster.requests import Body, Request
 from hami_mock.cluster.resources import EVENTS, NODES, PODS, SERVER_VERSION, Resource
-from hami_mock.errors import ClusterError
+from hami_mock.errors import ClusterError, Outdated
 from hami_mock.kit.concurrency import Backoff
 from hami_mock.kubelet.limits import Version
 
@@ -35,6 +45,8 @@ WATCH_SECONDS = 50
 """How long the server should keep a watch open, at the most."""
 GRACE_SECONDS = 8.0
 """After that and so much silence, nobody is there: a connection may die without a word."""
+PAGE = 250
+"""How many objects a page has where there may be thousands: 250 nodes are a few megabytes."""
 _STEADY_SECONDS = 10.0
 """A watch that lasted this long was no failure, whatever ended it."""
 Metadata = Mapping[str, Mapping[str, str | None]]
@@ -48,22 +60,16 @@ def is_configured() -> bool:
     return "KUBERNETES_SERVICE_HOST" in os.environ or bool(os.environ.get("KUBECONFIG"))
 
 
-class Change(NamedTuple):
-    """What a watch yields: all things that there are now, or one that has changed or is gone."""
-
-    things: list[Object]
-    is_all: bool = False
-    is_gone: bool = False
-
-
-_ReadAll = Callable[[], Awaitable[tuple[str, list[Object]]]]
-"""Reads what is to be watched, and the version to watch it from."""
+_ReadAll = Callable[[], AsyncGenerator[Page, None]]
+"""Reads what is to be watched, page by page, with the version to watch it from."""
 
 
 class Kubernetes:
     """A connection to the API server. Every request is bounded in time, and raises ClusterError."""
 
-    def __init__(self) -> None:
+    def __init__(self, kubeconfig: Path | None = None) -> None:
+        """Make one for the cluster of a kubeconfig; without any, for that of the environment."""
+        self._kubeconfig = kubeconfig
         self._connection: Connection
         self.writes = 0
         """How many changes were sent."""
@@ -73,7 +79,7 @@ class Kubernetes:
         # Here: few commands need it, and it takes time to load.
         from hami_mock.cluster.connection import connect
 
-        self._connection = await connect()
+        self._connection = await connect(self._kubeconfig)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -138,9 +144,9 @@ class Kubernetes:
     async def watch_node(self, name: str) -> AsyncGenerator[Object, None]:
         """Yield a node now and after each change, for ever; close it with `aclosing`."""
 
-        async def single() -> tuple[str, list[Object]]:
+        async def single() -> AsyncGenerator[Page, None]:
             node = await self.node(name)
-            return node["metadata"]["resourceVersion"], [node]
+            yield Page(node["metadata"]["resourceVersion"], [node])
 
         query = {"fieldSelector": f"metadata.name={name}"}
         request = Request("watch", NODES, name, query=query)
@@ -163,6 +169,15 @@ class Kubernetes:
         request = Request("list", resource, "", namespace, _selecting(fields))
         return objects.several(request, await self._ask(request))
 
+    async def pages(
+        self, resource: Resource, fields: str = "", labels: str = "", limit: int = PAGE
+    ) -> AsyncGenerator[list[Object], None]:
+        """Yield the objects of a kind page by page; `labels` selects some too ("a=b,c")."""
+        request = Request("list", resource, query=_selecting(fields, labels))
+        async with aclosing(self._pages(request, limit)) as pages:
+            async for page in pages:
+                yield page.things
+
     def watch(
         self, resource: Resource, fields: str = "", namespace: str = "", *, what: str = ""
     ) -> AsyncGenerator[Change, None]:
@@ -171,12 +186,17 @@ class Kubernetes:
         `what` is what the log calls them, if it can't watch them.
         """
         request = Request("watch", resource, "", namespace, _selecting(fields))
-        listing = replace(request, verb="list")
+        return self._watch(request, what or str(resource), self._reading(request, 0))
 
-        async def listed() -> tuple[str, list[Object]]:
-            return objects.listed(listing, await self._ask(listing))
+    def watch_pages(
+        self, resource: Resource, labels: str = "", fields: str = ""
+    ) -> AsyncGenerator[Change, None]:
+        """Do the same where there are thousands: all of them come in pages.
 
-        return self._watch(request, what or str(resource), listed)
+        And they are read again only if it must be: a watch that broke off goes on where it was.
+        """
+        request = Request("watch", resource, query=_selecting(fields, labels))
+        return self._watch(request, str(resource), self._reading(request, PAGE), resumes=True)
 
     async def create(self, resource: Resource, thing: Object) -> Object:
         """Make an object, in the namespace that its metadata has; return it as it is now.
@@ -204,30 +224,50 @@ class Kubernetes:
         request = Request("patch", resource, name, namespace, subresource=subresource)
         return await self._changed(request, patch)
 
-    async def delete(self, resource: Resource, name: str, namespace: str = "") -> None:
-        """Delete an object. Raises NotThere if there is none."""
-        await self._tell(Request("delete", resource, name, namespace))
+    async def delete(
+        self, resource: Resource, name: str, namespace: str = "", *, grace: int | None = None
+    ) -> None:
+        """Delete an object; a pod may have so many seconds of grace. Raises NotThere if none is."""
+        query = {} if grace is None else {"gracePeriodSeconds": str(grace)}
+        await self._tell(Request("delete", resource, name, namespace, query))
+
+    def _reading(self, request: Request, limit: int) -> _ReadAll:
+        return partial(self._pages, replace(request, verb="list"), limit)
+
+    async def _pages(self, request: Request, limit: int) -> AsyncGenerator[Page, None]:
+        """Yield what a request lists; a limit of 0 means one page, whatever it has."""
+        limited = {**request.query, "limit": str(limit)} if limit else request.query
+        page: Page | None = None
+        while page is None or page.more:
+            more = {"continue": page.more} if page else {}
+            request = replace(request, query={**limited, **more})
+            listed = objects.listed(request, await self._ask(request))
+            page = listed._replace(is_first=page is None)
+            yield page
 
     async def _watch(
-        self, request: Request, what: str, read_all: _ReadAll
+        self, request: Request, what: str, read_all: _ReadAll, *, resumes: bool = False
     ) -> AsyncGenerator[Change, None]:
         """Yield what is read now, and each change, for ever.
 
         A watch that the server ends in order goes on where it was. Whatever else ends it (410, when
         the server has forgotten where we were), all is read again and watched from there. Changes
-        in between become one.
+        in between become one. One that `resumes` goes on also where it broke off, if it had got
+        anywhere.
         """
         backoff = Backoff()
-        version = yielded = reason = ""
+        version = yielded = reason = begun = ""
         while True:
             since, least = anyio.current_time(), 0.0
             try:
                 if not version:
-                    version, things = await read_all()
-                    reason = ""
-                    if version != yielded:
-                        yielded = version
-                        yield Change(things, is_all=True)
+                    async with aclosing(read_all()) as pages:
+                        async for page in pages:
+                            newest = page.version
+                            if newest != yielded:
+                                yield page.change
+                    version, yielded, reason = newest, newest, ""
+                begun = version
                 async with aclosing(self._events(request, version)) as events:
                     async for event in events:
                         version = event.version
@@ -235,11 +275,10 @@ class Kubernetes:
                             yielded = version
                             yield Change([event.thing], is_gone=event.is_gone)
             except ClusterError as error:
-                version, least = "", error.retry_after
-                if str(error) != reason:
-                    # Once per reason, not once per try: an API server may be away for hours.
-                    _log.warning("can't watch %s: %s", what, error)
-                    reason = str(error)
+                is_lost = isinstance(error, Outdated) or version == begun
+                version = version if resumes and not is_lost else ""
+                least = error.retry_after
+                reason = _told(what, error, reason)
             if anyio.current_time() - since > _STEADY_SECONDS:
                 backoff.reset()
             await anyio.sleep(backoff.next(least))
@@ -275,6 +314,13 @@ class Kubernetes:
         return await self._connection.ask(request, body)
 
 
+def _told(what: str, error: ClusterError, told: str) -> str:
+    """Log why something can't be watched: once per reason, for it may be so for hours."""
+    if str(error) != told:
+        _log.warning("can't watch %s: %s", what, error)
+    return str(error)
+
+
 def _about(verb: str, resource: Resource, thing: Object, subresource: str = "") -> Request:
     # A new object may leave its name to the server.
     name, space = (thing["metadata"].get(key, "") for key in ("name", "namespace"))
@@ -289,5 +335,6 @@ def _metadata(metadata: Metadata, version: str | None) -> Object:
     return {"metadata": patch}
 
 
-def _selecting(fields: str) -> Mapping[str, str]:
-    return {"fieldSelector": fields} if fields else {}
+def _selecting(fields: str, labels: str = "") -> Mapping[str, str]:
+    query = {"fieldSelector": fields, "labelSelector": labels}
+    return {key: value for key, value in query.items() if value}

@@ -25,6 +25,31 @@ class Event(NamedTuple):
     is_gone: bool = False
 
 
+class Change(NamedTuple):
+    """What a watch yields: all things that there are now, or one that has changed or is gone.
+
+    All things may come in pages: the first has `is_all`, and all but the last `has_more`.
+    """
+
+    things: list[Object]
+    is_all: bool = False
+    is_gone: bool = False
+    has_more: bool = False
+
+
+class Page(NamedTuple):
+    """A part of a list: the version that all of it is of, and what to ask for the next part."""
+
+    version: str
+    things: list[Object]
+    more: str = ""
+    is_first: bool = True
+
+    @property
+    def change(self) -> Change:
+        return Change(self.things, self.is_first, has_more=bool(self.more))
+
+
 def annotations_of(thing: Object) -> dict[str, str]:
     annotations: dict[str, str] = thing["metadata"]["annotations"]
     return annotations
@@ -51,10 +76,14 @@ def several(request: Request, text: bytes) -> list[Object]:
     return _items(request, _document(request, text))
 
 
-def listed(request: Request, text: bytes) -> tuple[str, list[Object]]:
-    """Read a list of objects, and the version to watch them from. Raises Away."""
+def listed(request: Request, text: bytes) -> Page:
+    """Read a list of objects, or a page of it. Raises Away."""
     document = _document(request, text)
-    return _text(request, document, "resourceVersion"), _items(request, document)
+    version, more = (
+        _text(request, document, "resourceVersion"),
+        document["metadata"].get("continue"),
+    )
+    return Page(version, _items(request, document), more if isinstance(more, str) else "")
 
 
 def git_version(request: Request, text: bytes) -> Version:

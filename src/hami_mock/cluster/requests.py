@@ -8,11 +8,13 @@ from urllib.parse import quote, urlencode
 from hami_mock.cluster.resources import Resource
 from hami_mock.errors import (
     Away,
+    Busy,
     ClusterError,
     Conflict,
     Invalid,
     NotAllowed,
     NotThere,
+    Outdated,
     Unauthenticated,
 )
 from hami_mock.kit.text import cut
@@ -29,7 +31,9 @@ _MEANINGS = {
     403: NotAllowed,
     404: NotThere,
     409: Conflict,
+    410: Outdated,
     422: Invalid,
+    429: Busy,
 }
 Body = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 """An object, or a patch: a mapping is a merge patch, a list the operations of a JSON patch."""

@@ -36,8 +36,12 @@ class Resource:
 
 
 NODES = Resource("nodes")
+NAMESPACES = Resource("namespaces")
 PODS = Resource("pods", is_namespaced=True)
 EVENTS = Resource("events", is_namespaced=True, parts=())
+
+LEASES = Resource("leases", "coordination.k8s.io", is_namespaced=True, parts=("spec",))
+DEPLOYMENTS = Resource("deployments", "apps", is_namespaced=True)
 
 _DRA = "resource.k8s.io"
 RESOURCE_SLICES = Resource("resourceslices", _DRA, parts=("spec",))

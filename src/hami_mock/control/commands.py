@@ -15,7 +15,7 @@ from hami_mock.control.protocol import FOLLOW, MOST_REQUEST_BYTES, TOP, WATCH, R
 from hami_mock.errors import HamiMockError, StartError, UsageError
 from hami_mock.kit.text import cut
 from hami_mock.kit.values import LINE, SEED, SPAN, SWITCH, Fields, Kind, Mistakes, whole
-from hami_mock.node.events import Event
+from hami_mock.node.events import Event, EventLog
 from hami_mock.node.fault import FaultKind, Verb
 from hami_mock.node.fault_kinds import VERBS
 from hami_mock.node.state import NodeState
@@ -151,27 +151,11 @@ def _internal_errors_told(request: Request) -> Iterator[None]:
         ) from error
 
 
-class Commands:
-    """The commands of one agent. The ends of faults that last for a while wait in `tasks`."""
+class Answering:
+    """Does what requests ask for, by a table of operations."""
 
-    def __init__(self, controlled: Controlled, tasks: TaskGroup) -> None:
-        self._controlled = controlled
-        self._state = controlled.state
-        act = Acting(self._state, tasks).act
-        self._operations = {
-            "status": Operation(controlled.status),
-            "events": Operation(self._events, optional=SINCE),
-            "set": Operation(self._set, {"values": VALUES, "reset": SWITCH}),
-            "load": Operation(self._load, optional={"targets": TARGETS, "load": LOAD}),
-            "reload": Operation(self._reload),
-            "play": Operation(self._play, {"text": TEXT, "name": NAME}, {"seed": SEED}),
-            "stop": Operation(controlled.stop_scenario),
-            **{name: acting(verb, partial(act, name)) for name, verb in VERBS.items()},
-            FOLLOW: Operation(self._follow, optional=SINCE),
-            WATCH: Operation(self._watch),
-            "snapshot": Operation(controlled.snapshot),
-            TOP: Operation(self._top),
-        }
+    def __init__(self, operations: Mapping[str, Operation]) -> None:
+        self._operations = operations
 
     async def run(self, request: Request) -> Any:
         """Do what is asked, and return what came of it. Raises UsageError or StartError."""
@@ -194,15 +178,45 @@ class Commands:
             raise UsageError(f"there is no command {cut(request.command)!r}: use one of {known}")
         return operation, operation.read(request.arguments)
 
-    async def _events(self, since: int = 0, after: float = 0.0) -> Any:
-        return [_event(e) for e in self._state.events.after(since) if e.time >= after]
 
-    async def _follow(self, since: int = 0, after: float = 0.0) -> AsyncGenerator[Any, None]:
+def event_operations(events: EventLog) -> dict[str, Operation]:
+    """Return the operations that tell events: those so far, and those to come."""
+
+    async def so_far(since: int = 0, after: float = 0.0) -> Any:
+        return [_event(e) for e in events.after(since) if e.time >= after]
+
+    async def follow(since: int = 0, after: float = 0.0) -> AsyncGenerator[Any, None]:
         while True:
-            for event in await self._state.events.wait_after(since):
+            for event in await events.wait_after(since):
                 if event.time >= after:
                     yield _event(event)
                 since = event.number
+
+    return {"events": Operation(so_far, optional=SINCE), FOLLOW: Operation(follow, optional=SINCE)}
+
+
+class Commands(Answering):
+    """The commands of one agent. The ends of faults that last for a while wait in `tasks`."""
+
+    def __init__(self, controlled: Controlled, tasks: TaskGroup) -> None:
+        self._controlled = controlled
+        self._state = controlled.state
+        act = Acting(self._state, tasks).act
+        super().__init__(
+            {
+                "status": Operation(controlled.status),
+                **event_operations(self._state.events),
+                "set": Operation(self._set, {"values": VALUES, "reset": SWITCH}),
+                "load": Operation(self._load, optional={"targets": TARGETS, "load": LOAD}),
+                "reload": Operation(self._reload),
+                "play": Operation(self._play, {"text": TEXT, "name": NAME}, {"seed": SEED}),
+                "stop": Operation(controlled.stop_scenario),
+                **{name: acting(verb, partial(act, name)) for name, verb in VERBS.items()},
+                WATCH: Operation(self._watch),
+                "snapshot": Operation(controlled.snapshot),
+                TOP: Operation(self._top),
+            }
+        )
 
     async def _watch(self) -> AsyncGenerator[Any, None]:
         """Yield the status, and then again after each change."""

@@ -6,7 +6,7 @@ is a task of one group, which is cancelled: what was let in is closed, whenever 
 
 import logging
 import socket
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
-from hami_mock.control.commands import Commands, Controlled
+from hami_mock.control.commands import Answering
 from hami_mock.control.connection import Connection
 from hami_mock.control.protocol import FLAG, STREAMS, error_line, read_request, result_line
 from hami_mock.errors import HamiMockError, StartError
@@ -35,9 +35,10 @@ class ControlServer:
 
     name = "control"
 
-    def __init__(self, path: str, controlled: Controlled) -> None:
+    def __init__(self, path: str, commands: Callable[[TaskGroup], Answering]) -> None:
+        """Make one that offers the commands, which may have tasks of their own."""
         self._path = Path(path)
-        self._controlled = controlled
+        self._make = commands
         self._folder = FolderWatch(self._path.parent)
         self._connections = 0
         self._reason = ""
@@ -50,7 +51,7 @@ class ControlServer:
         """
         backoff = Backoff(_FIRST_RETRY_SECONDS)
         async with anyio.create_task_group() as tasks:
-            commands = Commands(self._controlled, tasks)
+            commands = self._make(tasks)
             listener = self._try_to_listen()
             task_status.started()
             tasks.start_soon(self._folder.run)
@@ -95,7 +96,7 @@ class ControlServer:
     def status(self) -> dict[str, Any]:
         return {"socket": str(self._path), "connections": self._connections}
 
-    async def _serve(self, listener: socket.socket, commands: Commands, tasks: TaskGroup) -> None:
+    async def _serve(self, listener: socket.socket, commands: Answering, tasks: TaskGroup) -> None:
         """Let clients in until the socket's file isn't ours any more."""
 
         def take(connection: socket.socket) -> None:
@@ -113,7 +114,7 @@ class ControlServer:
                 if self._identity() == own:
                     self._path.unlink(missing_ok=True)
 
-    async def _connected(self, accepted: socket.socket, commands: Commands) -> None:
+    async def _connected(self, accepted: socket.socket, commands: Answering) -> None:
         self._connections += 1
         try:
             with accepted:
@@ -127,7 +128,7 @@ class ControlServer:
         finally:
             self._connections -= 1
 
-    async def _answer(self, connection: Connection, commands: Commands) -> None:
+    async def _answer(self, connection: Connection, commands: Answering) -> None:
         try:
             self._check(connection)
             line = await connection.read_line()

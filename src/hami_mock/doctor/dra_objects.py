@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
-from hami_mock.sources.annotated.node_object import amounts, part, quantity, text
+from hami_mock.kit.quantities import quantity
+from hami_mock.sources.annotated.node_object import amounts, part, text
 
 _MOST_ROWS = 1024
 """The API server allows less of everything that is a list in these objects."""

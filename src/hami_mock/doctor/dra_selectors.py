@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 
 from hami_mock.doctor.dra_objects import Device
-from hami_mock.sources.annotated.node_object import quantity
+from hami_mock.kit.quantities import quantity
 
 _LONGEST = 10_000
 """The API server takes no longer expression."""

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from hami_mock.errors import UsageError
 from hami_mock.faults.targets import ALL, Target, find, identity, refuse_xids
 from hami_mock.node.cards import Card
-from hami_mock.node.fault import Fault, FaultKind
-from hami_mock.node.fault_kinds import DROP, VERBS, mended_by
+from hami_mock.node.fault import Fault, FaultKind, Verb
+from hami_mock.node.fault_kinds import DROP, EVERY_VERB, mended_by
 from hami_mock.node.resources import Resource
 from hami_mock.node.xid import describe
 
@@ -55,7 +55,7 @@ class Action:
         """The action in words: `delay allocate 2s nvidia`, `fail nvidia/0: Xid 79, a test`."""
         words = [self.verb]
         why: list[str] = []
-        for parameter in VERBS[self.verb].parameters:
+        for parameter in EVERY_VERB[self.verb].parameters:
             if parameter.name in self.parameters:
                 shown = parameter.kind.show(self.parameters[parameter.name])
                 (words if parameter.is_required else why).append(shown)
@@ -70,12 +70,18 @@ def perform(action: Action, state: "NodeState", random: Random | None = None) ->
     Raises UsageError if it names what isn't there, or asks for what can't be.
     """
     targets = _chosen(action, state, random)
-    verb = VERBS[action.verb]
+    return apply(EVERY_VERB[action.verb], action.parameters, state, targets)
+
+
+def apply(
+    verb: Verb, parameters: Mapping[str, Any], state: "NodeState", targets: Sequence[Target]
+) -> tuple[Fault, ...]:
+    """Do what a verb says to targets that have been found; else it is as `perform`."""
     if isinstance(verb, FaultKind):
-        return _begin(verb, action.parameters, state, targets)
+        return _begin(verb, parameters, state, targets)
     if verb is DROP:
         resources = [target for target in targets if isinstance(target, Resource)]
-        state.drop_streams(resources, action.parameters.get("reason", ""))
+        state.drop_streams(resources, parameters.get("reason", ""))
     else:
         state.end_faults_of(frozenset(map(identity, targets)), mended_by(verb))
     return ()
@@ -90,7 +96,7 @@ def names(action: Action, state: "NodeState", random: Random | None = None) -> t
 
 
 def _chosen(action: Action, state: "NodeState", random: Random | None) -> tuple[Target, ...]:
-    verb = VERBS[action.verb]
+    verb = EVERY_VERB[action.verb]
     targets = find(state.node, verb.on, action.targets, needs_plugin=verb.needs_plugin)
     if action.choose is None:
         return targets

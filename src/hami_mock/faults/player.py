@@ -2,18 +2,61 @@
 
 import math
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Protocol
 
 import anyio
 
 from hami_mock.errors import UsageError
-from hami_mock.faults.actions import names, perform
+from hami_mock.faults.actions import Action, names, perform
 from hami_mock.faults.scenario import Scenario
 from hami_mock.faults.timeline import Moment, What, moments
 from hami_mock.kit import durations
 from hami_mock.node.event_kinds import Kind
+from hami_mock.node.events import EventLog
 from hami_mock.node.fault import Fault
 from hami_mock.node.state import NodeState
+
+
+class Played(Protocol):
+    """What a scenario is played on: a node, or a fleet of them."""
+
+    @property
+    def events(self) -> EventLog: ...
+    def names(self, action: Action, random: Random) -> tuple[str, ...]:
+        """Return the names of what `perform` would act on. Raises UsageError."""
+
+    def perform(self, action: Action, random: Random) -> tuple[Fault, ...]:
+        """Do it, and return the faults that it began. Raises UsageError."""
+
+    def lift(self, faults: Iterable[Fault]) -> tuple[str, ...]:
+        """End faults, if they still last; return the names of what had them."""
+
+
+@dataclass(frozen=True)
+class OnNode:
+    """A node, to play a scenario on."""
+
+    state: NodeState
+
+    @property
+    def events(self) -> EventLog:
+        return self.state.events
+
+    def names(self, action: Action, random: Random) -> tuple[str, ...]:
+        return names(action, self.state, random)
+
+    def perform(self, action: Action, random: Random) -> tuple[Fault, ...]:
+        return perform(action, self.state, random)
+
+    def lift(self, faults: Iterable[Fault]) -> tuple[str, ...]:
+        active = set(self.state.faults)
+        lasting = [fault for fault in faults if fault in active]
+        if lasting:
+            self.state.end_faults(*lasting)
+        targets = dict.fromkeys(name for fault in lasting for name in sorted(fault.targets))
+        return tuple(map(self.state.name_of, targets))
 
 
 class Player:
@@ -22,7 +65,7 @@ class Player:
     def __init__(
         self,
         scenario: Scenario,
-        state: NodeState,
+        state: NodeState | Played,
         seed: int | None = None,
         *,
         clock: Callable[[], float] = anyio.current_time,
@@ -30,7 +73,7 @@ class Player:
     ) -> None:
         self.scenario = scenario
         self.seed = scenario.seed if seed is None else seed
-        self._state = state
+        self._on = OnNode(state) if isinstance(state, NodeState) else state
         self._clock = clock
         self._sleep_until = sleep_until
         self._start: float | None = None
@@ -95,9 +138,9 @@ class Player:
             return self.undo_all()
         key = (moment.step.order, moment.turn)
         if moment.what is What.UNDO:
-            return self._lift(self._lasting.pop(key, ()))
-        touched = names(moment.action, self._state, moment.random())
-        faults = perform(moment.action, self._state, moment.random())
+            return self._on.lift(self._lasting.pop(key, ()))
+        touched = self._on.names(moment.action, moment.random())
+        faults = self._on.perform(moment.action, moment.random())
         if moment.lasts is None:
             self._keep(faults)
         else:
@@ -108,7 +151,7 @@ class Player:
         """End all that was begun here and still lasts; return the names of what had it."""
         faults = [fault for group in self._lasting.values() for fault in group]
         self._lasting.clear()
-        return self._lift(faults)
+        return self._on.lift(faults)
 
     def _try(self, moment: Moment) -> None:
         """Do it; what isn't there, because the configuration has changed, must not end the play."""
@@ -128,19 +171,11 @@ class Player:
             (fault.kind, fault.targets, fault.reason, *fault.details.items()): (fault,)
             for fault in faults
         }
-        self._lift([older for key in new for older in self._lasting.pop(key, ())])
+        self._on.lift([older for key in new for older in self._lasting.pop(key, ())])
         self._lasting |= new
 
-    def _lift(self, faults: Iterable[Fault]) -> tuple[str, ...]:
-        active = set(self._state.faults)
-        lasting = [fault for fault in faults if fault in active]
-        if lasting:
-            self._state.end_faults(*lasting)
-        targets = dict.fromkeys(name for fault in lasting for name in sorted(fault.targets))
-        return tuple(map(self._state.name_of, targets))
-
     def _tell(self, kind: Kind, message: str) -> None:
-        self._state.events.add(kind, self.scenario.name, message)
+        self._on.events.add(kind, self.scenario.name, message)
 
 
 def describe(moment: Moment) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from hami_mock.faults.actions import Action
 from hami_mock.node.fault import FaultKind
-from hami_mock.node.fault_kinds import VERBS
+from hami_mock.node.fault_kinds import EVERY_VERB
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Step:
 
     @property
     def stays(self) -> bool:
-        return self.lasts is None and isinstance(VERBS[self.action.verb], FaultKind)
+        return self.lasts is None and isinstance(EVERY_VERB[self.action.verb], FaultKind)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ examples/README.md explains the language.
 import math
 import reprlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from hami_mock.kit import durations, strict_yaml
 from hami_mock.kit.files import read_text
 from hami_mock.kit.text import cut
 from hami_mock.kit.values import LINE, MOST_SECONDS, SEED, SHORTEST, SPAN, Fields, Mistakes
-from hami_mock.node.fault import FaultKind, On
+from hami_mock.node.fault import FaultKind, On, Verb
 from hami_mock.node.fault_kinds import VERBS, parameter_names
 from hami_mock.node.sizing import Node
 
@@ -38,7 +38,10 @@ def read(path: str, node: Node | None = None) -> Scenario:
     return parse(read_text("can't read the scenario", path), path, node)
 
 
-def parse(text: str, file: str, node: Node | None = None) -> Scenario:
+def parse(
+    text: str, file: str, node: Node | None = None, verbs: Mapping[str, Verb] = VERBS
+) -> Scenario:
+    """Read a scenario's text, with the verbs of a node or of a fleet; else it is as `read`."""
     file = cut(file)
     try:
         document = strict_yaml.load(text)
@@ -48,7 +51,7 @@ def parse(text: str, file: str, node: Node | None = None) -> Scenario:
         shown = reprlib.repr(document)
         raise UsageError(f"{file}: a scenario must be a mapping with the key steps, not {shown}")
     mistakes = Mistakes(file)
-    scenario = _Reader(mistakes).scenario(Fields(document, "", mistakes))
+    scenario = _Reader(mistakes, verbs).scenario(Fields(document, "", mistakes))
     # What is wrong already would only look like more mistakes there.
     if not mistakes.lines:
         _check(scenario, mistakes)
@@ -60,15 +63,16 @@ def parse(text: str, file: str, node: Node | None = None) -> Scenario:
 
 
 class _Reader:
-    def __init__(self, mistakes: Mistakes) -> None:
+    def __init__(self, mistakes: Mistakes, verbs: Mapping[str, Verb]) -> None:
         self._mistakes = mistakes
+        self._verbs = verbs
         self._steps = 0
         self._targets = 0
 
     def scenario(self, fields: Fields) -> Scenario:
         fields.allow(
             (*kinds.TOP_KEYS, "steps"),
-            dict.fromkeys((*kinds.STEP_KEYS, *VERBS, "loop"), "belongs in a step"),
+            dict.fromkeys((*kinds.STEP_KEYS, *self._verbs, "loop"), "belongs in a step"),
         )
         parts = self._parts(fields, "", 1)
         length = fields.get("length", kinds.LENGTH, None)
@@ -108,7 +112,7 @@ class _Reader:
             self._mistakes.refuse(place, node, "a mapping such as {at: 30s, fail: nvidia/0}")
             return None
         fields = Fields(node, place, self._mistakes)
-        verbs = [key for key in node if key in VERBS or key == "loop"]
+        verbs = [key for key in node if key in self._verbs or key == "loop"]
         if len(verbs) != 1:
             self._refuse_verbs(fields, verbs)
             return None
@@ -128,12 +132,14 @@ class _Reader:
 
     def _refuse_verbs(self, fields: Fields, verbs: list[str]) -> None:
         before = len(self._mistakes.lines)
-        fields.allow({*kinds.STEP_KEYS, *kinds.LOOP_KEYS, "steps", *parameter_names(), *VERBS}, {})
+        fields.allow(
+            {*kinds.STEP_KEYS, *kinds.LOOP_KEYS, "steps", *parameter_names(), *self._verbs}, {}
+        )
         if verbs:
             several = f"{' and '.join(verbs)} don't go together: give each its own step"
             self._mistakes.say(fields.place, several)
         elif len(self._mistakes.lines) == before:
-            nothing = f"the step does nothing: give it one of {', '.join(VERBS)} or loop"
+            nothing = f"the step does nothing: give it one of {', '.join(self._verbs)} or loop"
             self._mistakes.say(fields.place, nothing)
 
     def _loop(self, fields: Fields, key: str, depth: int) -> Loop:
@@ -156,7 +162,7 @@ class _Reader:
     def _step(
         self, fields: Fields, key: str, verb: str, targets: tuple[str, ...], *, is_in_loop: bool
     ) -> Step:
-        row = VERBS[verb]
+        row = self._verbs[verb]
         fields.allow(
             (*kinds.STEP_KEYS, *(parameter.name for parameter in row.parameters), verb),
             {

@@ -10,7 +10,7 @@ from hami_mock.errors import UsageError
 from hami_mock.node.state import NodeState
 
 if TYPE_CHECKING:
-    from hami_mock.faults.player import Player
+    from hami_mock.faults.player import Played, Player
     from hami_mock.faults.scenario import Scenario
 
 _log = logging.getLogger(__name__)
@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 class Stage:
     """Plays a scenario until it ends, is stopped, or another one takes its place."""
 
-    def __init__(self, state: NodeState) -> None:
+    def __init__(self, state: "NodeState | Played") -> None:
         self._state = state
         self._player: Player | None = None
         self._scope: anyio.CancelScope | None = None

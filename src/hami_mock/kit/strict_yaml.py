@@ -24,10 +24,20 @@ _LONGEST_NUMBER = 100
 
 def load(text: str, most: int = MOST_CHARACTERS) -> Any:
     """Return the document. Raises ValueError, in one line, for what isn't valid YAML."""
+    return _read(text, most, lambda: yaml.load(text, Loader=_Loader))  # noqa: S506 - a safe loader
+
+
+def load_all(text: str, most: int = MOST_CHARACTERS) -> list[Any]:
+    """Return the documents of a text with several. Raises ValueError as `load`."""
+    documents: list[Any] = _read(text, most, lambda: [*yaml.load_all(text, Loader=_Loader)])
+    return documents
+
+
+def _read(text: str, most: int, parse: Callable[[], Any]) -> Any:
     try:
         _check_text(text, most)
         _check_nodes(text, most // _CHARACTERS_OF_A_NODE)
-        return yaml.load(text, Loader=_Loader)  # noqa: S506 - it is a safe loader
+        return parse()
     except (
         # There is what YAML takes for a date or a number, and Python doesn't.
         *(yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError),

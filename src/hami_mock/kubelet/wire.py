@@ -42,6 +42,7 @@ def devices(columns: Columns, health: bytes) -> bytearray:
     return records
 
 
+@lru_cache(1024)
 def device_size(id_length: int, health: bytes, numa: int | None = None) -> int:
     return len(device("?" * id_length, health, numa))
 

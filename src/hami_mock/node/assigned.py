@@ -206,12 +206,12 @@ def _parts(
             side.resource_name,
             before.devices + 1,
             before.memory + max(0, device.memory),
-            before.cores + _percent(device, card, side.vendor),
+            before.cores + percent_of(device, card, side.vendor),
         )
     return found
 
 
-def _percent(device: AssignedDevice, card: Card, vendor: HamiVendor) -> int:
+def percent_of(device: AssignedDevice, card: Card, vendor: HamiVendor) -> int:
     """Return how much of a card's compute a device is; some vendors' are assigned core by core."""
     known, cores = vendor.scheduling, max(0, device.cores)
     if not known.registers_cores or known.soft_slicing:

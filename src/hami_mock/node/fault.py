@@ -15,6 +15,8 @@ class On(StrEnum):
     CARDS = "cards"
     RESOURCES = "resources"
     BOTH = "cards and resources"
+    NODES = "nodes"
+    """Of a fleet."""
 
 
 class Call(StrEnum):

@@ -133,6 +133,20 @@ _OF_CARDS = (UNHEALTHY, RECOVER, LOST, RETURN, DEGRADED)
 _OF_RESOURCES = (DOWN, UP, SLOW, HUNG, BROKEN, REFUSED, DROP)
 VERBS: dict[str, Verb] = {row.verb: row for row in (*_OF_CARDS, *_OF_RESOURCES, CLEAR)}
 
+STOPPED = FaultKind(
+    "stop-node",
+    On.NODES,
+    "stop nodes, as if their power had failed: not ready, and nobody keeps them",
+    ("stop-node a100-17", "stop-node rack=a100-r3 --for 5m"),
+    (REASON,),
+    name="stopped",
+    mended_by="start-node",
+)
+START = Verb("start-node", On.NODES, "start nodes that were stopped", ("start-node 'a100-*'",))
+OF_NODES: dict[str, Verb] = {row.verb: row for row in (STOPPED, START)}
+"""What can be done to nodes as a whole, where there are several: in a fleet."""
+EVERY_VERB = {**VERBS, **OF_NODES}
+
 
 def fault_kinds() -> list[FaultKind]:
     return [row for row in VERBS.values() if isinstance(row, FaultKind)]

@@ -7,7 +7,7 @@ A key is an option's name. A mapping joins its keys with a dash, so that these t
 
 `nodes` is a list of sections, each with `match` (a glob or a list of them, for the node's name) and
 the options of the nodes that match. The first section that matches counts, over the rest of the
-file.
+file. `pools` are the nodes of a fleet (settings/pools.py); an agent has no use for them.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,9 @@ from typing import Any
 from hami_mock.errors import UsageError
 from hami_mock.kit.files import read_text
 from hami_mock.kit.values import Mistakes, shown
+from hami_mock.settings import pools as pool_keys
 from hami_mock.settings.layers import Entry
+from hami_mock.settings.pools import MOST_POOLS, PoolSection
 
 _DEEPEST = 5
 _LONGEST = 500
@@ -43,10 +45,11 @@ class Section:
 
 @dataclass(frozen=True)
 class ConfigFile:
-    """A file that has been read: what holds for all nodes, and the sections."""
+    """A file that has been read: what holds for all nodes, the sections, and the pools."""
 
     entries: Entries = field(default_factory=dict)
     sections: tuple[Section, ...] = ()
+    pools: tuple[PoolSection, ...] = ()
 
     def section_of(self, node_name: str) -> Section | None:
         return next((s for s in self.sections if s.matches(node_name)), None)
@@ -67,19 +70,43 @@ def read(path: str) -> ConfigFile:
     if not isinstance(document, dict):
         raise UsageError(f"{path}: the file must be a mapping of options, not {_name(document)}")
     mistakes = Mistakes(path)
-    nodes = document.pop("nodes", None)
-    if not isinstance(nodes, list | None):
-        mistakes.say("nodes", f"must be a list of sections, not {_name(nodes)}")
-        nodes = []
-    if nodes and len(nodes) > _MOST_SECTIONS:
-        problem = f"{len(nodes)} sections are too many, at most {_MOST_SECTIONS} are read"
-        mistakes.say("nodes", f"{problem}: match several nodes with a glob")
-        nodes = []
-    found = [_section(node, f"nodes[{i}]", mistakes) for i, node in enumerate(nodes or [])]
+    nodes = _rows(document, "nodes", _MOST_SECTIONS, "match several nodes with a glob", mistakes)
+    found = [_section(node, f"nodes[{i}]", mistakes) for i, node in enumerate(nodes)]
+    rows = _rows(document, "pools", MOST_POOLS, "make them larger", mistakes)
+    read_pools = [_pool(row, f"pools[{i}]", mistakes) for i, row in enumerate(rows)]
+    pools = [pool for pool in read_pools if pool is not None]
+    pool_keys.check_names(pools, mistakes)
     entries = _flatten(document, mistakes)
     if mistakes.lines:
         raise UsageError(mistakes.lines)
-    return ConfigFile(entries, tuple(section for section in found if section is not None))
+    sections = tuple(section for section in found if section is not None)
+    return ConfigFile(entries, sections, tuple(pools))
+
+
+def _rows(
+    document: dict[Any, Any], key: str, most: int, instead: str, mistakes: Mistakes
+) -> list[Any]:
+    """Take a list of mappings out of the document."""
+    rows = document.pop(key, None)
+    if not isinstance(rows, list | None):
+        noun = "sections" if key == "nodes" else key
+        mistakes.say(key, f"must be a list of {noun}, not {_name(rows)}")
+        return []
+    if rows and len(rows) > most:
+        noun = "sections" if key == "nodes" else key
+        mistakes.say(key, f"{len(rows)} {noun} are too many, at most {most} are read: {instead}")
+        return []
+    return rows or []
+
+
+def _pool(row: Any, place: str, mistakes: Mistakes) -> PoolSection | None:
+    if not isinstance(row, dict):
+        mistakes.say(place, "must be a mapping with the keys name and nodes")
+        return None
+    kept = pool_keys.read_own(row, place, mistakes)
+    options = {key: value for key, value in row.items() if key not in pool_keys.KEYS}
+    entries = _flatten(options, mistakes, place=place)
+    return PoolSection(place, kept, entries) if kept else None
 
 
 def _section(node: Any, place: str, mistakes: Mistakes) -> Section | None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from hami_mock.settings import pools
 from hami_mock.settings.options import IN_FILE, Option
 from hami_mock.vendors import VENDORS
 
@@ -30,10 +31,17 @@ def config_schema() -> dict[str, Any]:
         "type": "array",
         "items": {**section, "type": "object", "required": ["match"]},
     }
+    own = {name: {"description": kind.allowed, **kind.schema} for name, kind in pools.KEYS.items()}
+    pool = _object({**{k: v for k, v in keys.items() if k != "node-name"}, **own})
+    fleet = {
+        "description": "the nodes of a fleet (`hami-mock fleet`, `whatif`): so many of a kind each",
+        "type": "array",
+        "items": {**pool, "type": "object", "required": ["name", "nodes"]},
+    }
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "hami-mock configuration",
-        **_object({**keys, "nodes": nodes}),
+        **_object({**keys, "nodes": nodes, "pools": fleet}),
         "definitions": dict(sorted(definitions.items())),
     }
 

@@ -23,6 +23,7 @@ from hami_mock.settings.layers import (
     text_layer,
 )
 from hami_mock.settings.options import GENERAL, TOPOLOGY_SCORE
+from hami_mock.settings.pools import Pool
 from hami_mock.settings.vendor_settings import Named, VendorSettings, vendor_settings
 from hami_mock.vendors import VENDORS
 from hami_mock.vendors.dra import Profile, driver_of
@@ -143,6 +144,38 @@ def load_all(flags: Mapping[str, str]) -> tuple[Settings, ...]:
     A section for one node by name has that name; the others have that of this node.
     """
     return tuple(_load(flags, {}, for_all=True)[1])
+
+
+def load_pools(flags: Mapping[str, str]) -> tuple[Pool, ...]:
+    """Return the pools of the file, with the settings of their nodes.
+
+    Flags and variables say which cards this node has, and nothing of those. Raises UsageError with
+    a line for each mistake, also if there are no pools.
+    """
+    problems: list[str] = []
+    strong = [environment_layer(os.environ, problems, []), text_layer(flags, "--", problems)]
+    path = str(strongest("config", strong) or "")
+    file = read(path)
+    if not file.pools:
+        problems.append(f"{path}: it has no pools: give a list of them, each with name and nodes")
+    weak = file_layer(path, file.entries, problems)
+    device_configs: _DeviceConfigs = cache(partial(_device_config, problems))
+    found = []
+    for pool in file.pools:
+        name = pool.kept.match or f"{pool.kept.name}-0"
+        section = file.section_of(name)
+        special = [file_layer(path, section.entries, problems, is_section=True)] if section else []
+        own = file_layer(path, pool.entries, problems, is_section=True)
+        layers = [weak, *special, own, *map(_without_cards, strong)]
+        settings = _settings(layers, name, device_configs, problems)
+        if settings.is_companion:
+            problems.append(
+                f"{path}: {pool.place}: source: the nodes of a fleet have no real plugin"
+            )
+        found.append(Pool(**vars(pool.kept), settings=replace(settings, section=section)))
+    if problems:
+        raise UsageError(cut(line, LONGEST_LINE) for line in dict.fromkeys(problems))
+    return tuple(found)
 
 
 def _load(

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from hami_mock.hami.kinds import HAMI_LOCK, JSON
+from hami_mock.vendors.asking import Asking, selectors
 from hami_mock.vendors.labelling import CardsHere, Labelling, LabelSet
 from hami_mock.vendors.scheduling import ConfigSection, NodeAnnotations, Scheduling, pod_annotations
 from hami_mock.vendors.vendor import Vendor, core_offer, memory_offer, slot_offer
@@ -69,6 +70,7 @@ AMD = Vendor(
         registers_cores=True,
         variables=(("HIP_DEVICE_MEMORY_LIMIT", "{memory}m"),),
         custom=_place,
+        asking=Asking(100, selectors("amd.com", "gpu-uuid", types="gputype"), of_own_cores=True),
         shared=COMPUTE_UNITS,
         hand_out=_hand_out,
     ),

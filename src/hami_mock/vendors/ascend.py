@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from hami_mock.hami.kinds import HAMI_CORE, HAMI_LOCK
 from hami_mock.kubelet.unit_ids import LEAD
+from hami_mock.vendors.asking import Asking
 from hami_mock.vendors.labelling import CardsHere, Labelling, LabelSet
 from hami_mock.vendors.scheduling import ConfigSection, Scheduling, pod_annotations, reporting_node
 from hami_mock.vendors.vendor import CountRule, Identity, Offer, Role, Vendor
@@ -29,6 +30,21 @@ _SLOTS = {
     "Ascend310P": 7,
     "Ascend910C": 4,
 }
+
+# The memory of the templates of HAMi's chart; a share of another size gets the next larger one.
+_STEPS = {
+    "Ascend910A": (2184, 4369, 8738, 17476),
+    "Ascend910B2": (8192, 16384, 32768),
+    "Ascend910B3": (16384, 32768),
+    "Ascend910B4-1": (16384, 32768),
+    "Ascend910B4": (8192, 16384),
+    "Ascend310P": (3072, 6144, 12288),
+    "Ascend910C": (16384, 32768),
+}
+
+
+def _steps(word: str) -> tuple[int, ...]:
+    return _STEPS.get(word, ())
 
 
 def _network(word: str, card: "CardFacts") -> Mapping[str, Any]:
@@ -135,6 +151,7 @@ ASCEND = Vendor(
         custom=_network,
         beside=_soft_slicing,
         hand_out=_hand_out,
+        asking=Asking(steps=_steps),
     ),
     labels=Labelling({"ascend": "on"}, pci="19e5", pci_class="1200", make=_labels),
     config=ConfigSection(

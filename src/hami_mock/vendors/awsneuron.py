@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from hami_mock.vendors.asking import Asking, selectors
 from hami_mock.vendors.labelling import CardsHere, Labelling, LabelSet
 from hami_mock.vendors.scheduling import ConfigSection, PodAnnotations, Scheduling
 from hami_mock.vendors.vendor import Vendor, core_offer, slot_offer
@@ -26,7 +27,10 @@ AWS_NEURON = Vendor(
         # The scheduler divides a node's cores by its cards: 2 on Inferentia2, 4 on the first.
         core_offer("awsneuron", "aws.amazon.com/neuroncore", "N", per_card=None),
     ),
-    hami=Scheduling(pods=PodAnnotations("hami.io/aws-neuron-devices-allocated")),
+    hami=Scheduling(
+        pods=PodAnnotations("hami.io/aws-neuron-devices-allocated"),
+        asking=Asking(selectors=selectors("aws.amazon.com", "neuron-uuid"), no_memory=True),
+    ),
     labels=Labelling(pci="1d0f", make=_labels),
     config=ConfigSection("awsneuron"),
 )

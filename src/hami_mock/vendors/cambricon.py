@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from hami_mock.hami.kinds import Lock
 from hami_mock.kubelet.unit_ids import LEAD
+from hami_mock.vendors.asking import Asking, selectors
 from hami_mock.vendors.labelling import Labelling
 from hami_mock.vendors.scheduling import ConfigSection, Scheduling, pod_annotations
 from hami_mock.vendors.vendor import CountRule, Identity, Offer, Role, Vendor, slot_offer
@@ -57,6 +58,7 @@ CAMBRICON = Vendor(
             assigned=("CAMBRICON_DSMLU_ASSIGNED", "CAMBRICON_DSMLU_ASSIGHED"),
         ),
         sets_bind_phase=False,
+        asking=Asking(100, selectors("cambricon.com")),
         lock=Lock("cambricon.com/dsmlu.lock", timedelta(minutes=2)),
     ),
     labels=Labelling({"mlu": "on"}, pci="cabc"),

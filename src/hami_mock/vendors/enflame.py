@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from hami_mock.hami.kinds import Encoding
+from hami_mock.vendors.asking import Asking, selectors
 from hami_mock.vendors.labelling import Labelling
 from hami_mock.vendors.scheduling import (
     ConfigSection,
@@ -67,6 +68,7 @@ ENFLAME = Vendor(
         asks_slices=True,
         sets_bind_phase=False,
         next_claim=_next_claim,
+        asking=Asking(selectors=selectors("enflame.com"), cores_follow_memory=True),
         hand_out=_hand_out,
     ),
     labels=Labelling(pci="1e36", pci_class="1200"),

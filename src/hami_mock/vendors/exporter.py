@@ -70,6 +70,11 @@ class Exporter:
     driver: str = ""
     monitored_as: str = ""
 
+    @property
+    def has_parts(self) -> bool:
+        """Whether it shows parts that were cut out of a card in place of the card."""
+        return any(metric.per is Per.INSTANCE for metric in self.metrics)
+
     def renamed(self, names: Mapping[str, str]) -> "Exporter":
         """Return the exporter with other names for some labels of cards."""
 

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from hami_mock.hami.kinds import COLON, HAMI_LOCK, ReportStyle
+from hami_mock.vendors.asking import Asking, selectors
 from hami_mock.vendors.labelling import Labelling
 from hami_mock.vendors.scheduling import ConfigSection, Scheduling, pod_annotations, reporting_node
 from hami_mock.vendors.vendor import Vendor, core_offer, memory_offer, slot_offer
@@ -42,6 +43,7 @@ HYGON = Vendor(
         lock=HAMI_LOCK,
         has_model_as_type=True,
         mode="hami",
+        asking=Asking(100, selectors("hygon.com", types="dcutype")),
     ),
     labels=Labelling(
         {"dcu": "on"},

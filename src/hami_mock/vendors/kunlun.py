@@ -1,6 +1,7 @@
 """Kunlunxin: sliced cards, and whole ones. No variables are known of its plugins for HAMi."""
 
 from hami_mock.hami.kinds import HAMI_LOCK
+from hami_mock.vendors.asking import Asking, selectors
 from hami_mock.vendors.labelling import Labelling
 from hami_mock.vendors.scheduling import (
     ConfigSection,
@@ -25,6 +26,11 @@ KUNLUN = Vendor(
         node=reporting_node("register-xpu", "xpu"),
         pods=pod_annotations("xpu"),
         lock=HAMI_LOCK,
+        asking=Asking(
+            selectors=selectors("baidu.com"),
+            cores_follow_memory=True,
+            steps=lambda _word: (24576, 49152),
+        ),
     ),
     labels=Labelling(pci="1d22"),
     config=ConfigSection("kunlun"),

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from hami_mock.hami.kinds import HAMI_LOCK, Encoding
+from hami_mock.vendors.asking import Asking, selectors
 from hami_mock.vendors.labelling import Labelling
 from hami_mock.vendors.scheduling import ConfigSection, NodeAnnotations, Scheduling, pod_annotations
 from hami_mock.vendors.vendor import Vendor, core_offer, memory_offer, slot_offer
@@ -47,6 +48,7 @@ METAX = Vendor(
         lock=HAMI_LOCK,
         # All types are called the same; the model has another place.
         custom=lambda _word, card: {"Model": card.model.product},
+        asking=Asking(100, selectors("metax-tech.com")),
     ),
     labels=Labelling({"metax-tech.com/gpu.installed": "true"}, pci="9999", pci_class="0380"),
     config=ConfigSection("metax"),

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from hami_mock.hami.kinds import HAMI_CORE, HAMI_LOCK, JSON, MIG, MIG_ALLOCATIONS, MPS
+from hami_mock.vendors.asking import Asking, selectors
 from hami_mock.vendors.labelling import CardsHere, Labelling, LabelSet
 from hami_mock.vendors.scheduling import (
     ConfigSection,
@@ -166,6 +167,13 @@ NVIDIA = Vendor(
         has_rule=_has_rule,
         instances=Instances(MIG_ALLOCATIONS, _instances),
         hand_out=_hand_out,
+        asking=Asking(
+            selectors=selectors("nvidia.com", types="gputype")._replace(
+                mode="nvidia.com/vgpu-mode", numa="nvidia.com/numa-bind"
+            ),
+            whole_has_all_cores=True,
+            by_pairs=True,
+        ),
     ),
     labels=Labelling(
         {"gpu": "on"},

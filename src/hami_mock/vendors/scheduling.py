@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from hami_mock.hami.kinds import JSON, Encoding, Lock, ReportStyle
+from hami_mock.vendors.asking import Asking
 
 if TYPE_CHECKING:
     from hami_mock.hami.config_section import Section
@@ -156,6 +157,7 @@ class Scheduling(NamedTuple):
     - next_claim: what a pod's annotations say is to be allocated next, if not `to_allocate`
     - shared: the annotation of the node's other pods that decides what a container gets
     - hand_out: what a container gets, if not only the variables
+    - asking: how the scheduler reads what a container asks for
     """
 
     pods: PodAnnotations
@@ -185,6 +187,7 @@ class Scheduling(NamedTuple):
     next_claim: "Callable[[Mapping[str, str], int], Claim | None] | None" = None
     shared: str = ""
     hand_out: "Callable[[Container], Given] | None" = None
+    asking: Asking = Asking()
 
 
 class ChipConfig(NamedTuple):

@@ -1,6 +1,7 @@
 """Vastai. No variables are known: its plugin is an image only."""
 
 from hami_mock.hami.kinds import HAMI_LOCK
+from hami_mock.vendors.asking import Asking, selectors
 from hami_mock.vendors.labelling import Labelling
 from hami_mock.vendors.scheduling import ConfigSection, Scheduling, pod_annotations, reporting_node
 from hami_mock.vendors.vendor import Vendor, slot_offer
@@ -16,6 +17,7 @@ VASTAI = Vendor(
         node=reporting_node("va-register", "va"),
         pods=pod_annotations("Vastai"),
         lock=HAMI_LOCK,
+        asking=Asking(selectors=selectors("vastaitech.com"), no_memory=True),
     ),
     labels=Labelling(pci="1ec6"),
     config=ConfigSection("vastai"),

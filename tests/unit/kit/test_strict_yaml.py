@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hami_mock.kit.strict_yaml import MOST_CHARACTERS, load, load_json_or_yaml
+from hami_mock.kit.strict_yaml import MOST_CHARACTERS, load, load_all, load_json_or_yaml
 from hami_mock.kit.text import LONGEST
 
 READERS = (load, load_json_or_yaml)
@@ -122,3 +122,11 @@ def test_any_text_is_read_or_refused_in_a_short_line(text: str, read: Callable[[
     assert line.isprintable()
     # A character that can't be printed is written with up to ten.
     assert 0 < len(line) <= 10 * LONGEST
+
+
+def test_several_documents_are_read_with_the_same_bounds() -> None:
+    assert load_all("a: 1\n---\n---\n[2]\n") == [{"a": 1}, None, [2]]
+    with pytest.raises(ValueError, match="the key 'a' appears twice"):
+        load_all("b: 1\n---\n{a: 1, a: 2}\n")
+    with pytest.raises(ValueError, match="shorten it"):
+        load_all("---\n" * 100, most=300)

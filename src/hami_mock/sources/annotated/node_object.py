@@ -1,25 +1,11 @@
 """A Node of Kubernetes, as the API server's JSON has it: what we look at, with types. Pure."""
 
-import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any, Self
 
+from hami_mock.kit.quantities import quantity
 from hami_mock.kubelet.limits import Version, parse_version
-
-# Short enough that no exponent makes a number that takes memory.
-_QUANTITY = re.compile(
-    r"([+-]?[0-9]{1,18}(?:\.[0-9]{0,18})?)(?:[eE]([+-]?[0-9]{1,2})|(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei))?"
-)
-_SUFFIXES = {
-    "": Decimal(1),
-    "m": Decimal("0.001"),
-    "k": Decimal(1000),
-    **{letter: Decimal(1000) ** (i + 2) for i, letter in enumerate("MGTPE")},
-    **{f"{letter}i": Decimal(1024) ** (i + 1) for i, letter in enumerate("KMGTPE")},
-}
 
 
 @dataclass(frozen=True)
@@ -63,19 +49,6 @@ def amounts(document: object, key: str) -> dict[str, int]:
     """Return the whole numbers of a mapping of quantities (capacity, limits)."""
     read = {str(name): quantity(value) for name, value in part(document, key).items()}
     return {name: number for name, number in read.items() if number is not None}
-
-
-def quantity(value: object) -> int | None:
-    """Return a quantity of Kubernetes ("20", "1k", "4Gi", "100m") rounded up; None for no such."""
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        return None
-    if isinstance(value, int) and abs(value) >= 10**18:
-        return None  # nor would Python write out one of thousands of digits
-    found = _QUANTITY.fullmatch(str(value))
-    if found is None:
-        return None
-    number, exponent, suffix = found.groups()
-    return math.ceil(Decimal(number).scaleb(int(exponent or 0)) * _SUFFIXES[suffix or ""])
 
 
 def version_of(document: Mapping[str, Any]) -> Version | None:

@@ -2,11 +2,10 @@
 
 import logging
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-import anyio
 import anyio.lowlevel
 from grpclib.const import Status
 from grpclib.exceptions import GRPCError
@@ -16,9 +15,10 @@ from hami_mock.kit.text import cut
 from hami_mock.kubelet.rpc import Refusal
 from hami_mock.node.cards import Card
 from hami_mock.node.fault import Call
-from hami_mock.node.fault_kinds import SLOW
 from hami_mock.node.resources import Resource
 from hami_mock.node.state import NodeState
+from hami_mock.views.allotted import Allotted
+from hami_mock.views.call_faults import held_up
 from hami_mock.views.deviceplugin.counters import ResourceCounters
 
 _AT_ONCE = 8192
@@ -30,16 +30,6 @@ _log = logging.getLogger(__name__)
 
 Requests = Sequence[Sequence[str]]
 """The device IDs that each container shall get."""
-
-
-class Allotted(NamedTuple):
-    """What a container gets: its environment, and the cards that it may see.
-
-    A card of which it has several devices may be there as often.
-    """
-
-    variables: Mapping[str, str]
-    cards: Sequence[Card] = ()
 
 
 class Assigner(Protocol):
@@ -149,9 +139,7 @@ def as_grpc_errors() -> Iterator[None]:
 
 async def apply_call_faults(state: NodeState, resource_name: str, call: Call) -> None:
     """Be as late as the faults of that call say. Raises GRPCError if one says that it fails."""
-    for fault in state.faults_of(resource_name, call):
-        if fault.seconds:
-            with anyio.move_on_after(fault.seconds):
-                await state.wait_until(lambda fault=fault: fault not in state.faults)  # type: ignore[misc]
-        if fault.kind is not SLOW and fault in state.faults:
-            raise Refusal(Status.UNAVAILABLE, f"{resource_name}: {fault.text}")
+    faults = state.faults_of(resource_name, call)
+    failing = await held_up(faults, lambda: state.faults, state.changes)
+    if failing is not None:
+        raise Refusal(Status.UNAVAILABLE, f"{resource_name}: {failing.text}")

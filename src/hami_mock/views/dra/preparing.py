@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hami_mock.errors import HamiMockError
+from hami_mock.kit.quantities import quantity
 from hami_mock.kit.text import cut
 from hami_mock.node.claims import ClaimedDevice, ClaimKey, PreparedClaim
-from hami_mock.sources.annotated.node_object import part, quantity, text
+from hami_mock.sources.annotated.node_object import part, text
 from hami_mock.vendors.dra import MI
 from hami_mock.views.dra.devices import Offered, Pool, instance
 

@@ -1,15 +1,16 @@
 """Keeps a driver's ResourceSlices at the API server as they should be."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Protocol
 
 import anyio
 from anyio.abc import TaskStatus
 
-from hami_mock.cluster.kubernetes import Change, Kubernetes, revision
-from hami_mock.cluster.resources import RESOURCE_SLICES
+from hami_mock.cluster.kubernetes import Change, revision
+from hami_mock.cluster.resources import RESOURCE_SLICES, Resource
 from hami_mock.errors import ClusterError, Conflict, NotThere
 from hami_mock.kit.broadcast import Broadcast
 from hami_mock.kit.concurrency import Backoff, first_of
@@ -18,8 +19,21 @@ from hami_mock.views.dra.devices import Pool
 from hami_mock.views.dra.slices import Object, contents, dropped, is_same, spec
 
 _WITHDRAWAL_SECONDS = 2.0
+_NO_LABELS: Mapping[str, str] = MappingProxyType({})
 
 _log = logging.getLogger(__name__)
+
+
+class Api(Protocol):
+    """What is asked of the API server: of a connection, or of one whose writes are counted."""
+
+    async def node(self, name: str) -> Object: ...
+    async def create(self, resource: Resource, thing: Object) -> Object: ...
+    async def update(self, resource: Resource, thing: Object) -> Object: ...
+    async def delete(self, resource: Resource, name: str) -> None: ...
+    def watch(
+        self, resource: Resource, fields: str, *, what: str
+    ) -> AsyncGenerator[Change, None]: ...
 
 
 class Publisher:
@@ -28,8 +42,9 @@ class Publisher:
     The kubelet removes the slices of all drivers when it starts, and anybody may edit one.
     """
 
-    def __init__(self, pool: Pool, kubernetes: Kubernetes) -> None:
+    def __init__(self, pool: Pool, kubernetes: Api, labels: Mapping[str, str] = _NO_LABELS) -> None:
         self._pool = pool
+        self._labels = labels
         self._driver = pool.driver
         self._node = pool.name
         self._kubernetes = kubernetes
@@ -54,6 +69,15 @@ class Publisher:
                 await self._keep_up()
         finally:
             await self._withdraw()
+
+    async def publish(self, found: Mapping[str, Object]) -> Mapping[str, Object]:
+        """Put right what differs from the slices that are there, once; return what is there then.
+
+        Raises ClusterError.
+        """
+        self._found = dict(found)
+        await self._write()
+        return self._found
 
     @property
     def count(self) -> int:
@@ -156,6 +180,8 @@ class Publisher:
         whole = spec(self._driver, self._node, content, self.generation, count)
         there = (self._found or {}).get(name)
         metadata: Object = {"name": name}
+        if self._labels:
+            metadata["labels"] = dict(self._labels)
         thing: Object = {
             "apiVersion": "resource.k8s.io/v1",
             "kind": "ResourceSlice",

@@ -5,11 +5,13 @@ from dataclasses import replace
 from functools import partial
 
 from hami_mock import vendors
+from hami_mock.node.pods import Pod
 from hami_mock.node.state import NodeState
 from hami_mock.vendors.exporter import Exporter, Per
 from hami_mock.views.exporters.dcgm_extras import Window, extras_text
 from hami_mock.views.exporters.exposition import Exposition
 from hami_mock.views.exporters.hami_monitor import BUILD_INFO, LastWork, monitor
+from hami_mock.views.exporters.row_texts import Rows
 from hami_mock.views.exporters.rows import (
     Row,
     Seen,
@@ -82,7 +84,7 @@ class MonitorPage:
         idle = self._work.idle()
         rows = {
             Per.CARD: card_rows(seen),
-            Per.CONTAINER: container_rows(seen, self._state, idle),
+            Per.CONTAINER: container_rows(seen, self._state.pods, idle),
             Per.INSTANCE: [row for row in instance_rows(seen) if row.usage],
         }
         return self._page.render(rows, BUILD_INFO.encode())
@@ -113,10 +115,46 @@ class VendorPages:
     def _render(self, maker: str, all_seen: list[Seen]) -> bytes:
         exporter, page = self._pages[maker]
         seen = _of(exporter, all_seen)
-        rows = container_rows(seen, self._state)
+        rows = container_rows(seen, self._state.pods)
         return page.render(
             {Per.CARD: card_rows(seen), Per.CONTAINER: rows, Per.SLICE: [*filter(_is_sliced, rows)]}
         )
+
+
+def fleet_exporters() -> list[Exporter]:
+    """Return all makers' exporters; rows of each say of which node they are."""
+    found = {**_exporters(DCGM_OPTION), **_exporters(VENDOR_OPTION)}
+    return [
+        each
+        if any("{node}" in text for _, text in each.card_labels)
+        else replace(
+            each,
+            card_labels=(*each.card_labels, ("Hostname", "{node}")),
+            instance_labels=(*each.instance_labels, ("Hostname", "{node}")),
+        )
+        for each in found.values()
+    ]
+
+
+def rows_of(
+    exporter: Exporter, all_seen: Iterable[Seen], pods: Mapping[tuple[str, str], Pod]
+) -> Rows:
+    """Return the rows that an exporter has of a node's cards."""
+    seen = [each for each in all_seen if _is_of(exporter, each)]
+    containers = container_rows(seen, pods)
+    return {
+        Per.CARD: card_rows(
+            [each for each in seen if not each.instances or not exporter.has_parts]
+        ),
+        Per.INSTANCE: instance_rows(seen) if exporter.has_parts else [],
+        Per.CONTAINER: containers,
+        Per.SLICE: [*filter(_is_sliced, containers)],
+    }
+
+
+def _is_of(exporter: Exporter, seen: Seen) -> bool:
+    own = exporter_of(seen.card)
+    return own is not None and own.metrics is exporter.metrics
 
 
 def _exporters(option: str) -> dict[str, Exporter]:

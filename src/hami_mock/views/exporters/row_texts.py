@@ -67,6 +67,13 @@ class RowTexts:
         fields = self._fields(row, {})
         return self._card_template.format_map(fields), self._after(Per.CARD, row, fields)
 
+    def labels(self, per: Per, row: Row) -> tuple[dict[Labels, str], str]:
+        """Return the labels of any row: before a metric's values by its own labels, and after."""
+        fields = self._fields(row, {})
+        own = dict.fromkeys(each.metric.labels for each in self._metrics[per])
+        texts = (template.format_map(fields) for template in self._templates[per])
+        return dict(zip(own, texts, strict=True)), self._after(per, row, fields)
+
     def _of_row(
         self,
         per: Per,

@@ -10,6 +10,7 @@ from hami_mock.kubelet.holder import Container
 from hami_mock.node.cards import Card
 from hami_mock.node.instances import Instance
 from hami_mock.node.physics import instance_reading
+from hami_mock.node.pods import Pod
 from hami_mock.node.readings import Reading, Usage
 from hami_mock.node.state import Health, NodeState
 from hami_mock.vendors.exporter import Exporter
@@ -96,7 +97,7 @@ def shared_rows(seen: Sequence[Seen]) -> Iterator[Row]:
 
 def container_rows(
     seen: Sequence[Seen],
-    state: NodeState,
+    pods: Mapping[tuple[str, str], Pod],
     idle: Mapping[tuple[str, Container], float] | None = None,
 ) -> list[Row]:
     """Return a row for each card of each container; `idle` tells how long each has been."""
@@ -105,7 +106,7 @@ def container_rows(
     for card, reading, healthy, usages, _ in seen:
         for usage in usages:
             container = usage.container
-            pod = state.pods.get(container[:2])
+            pod = pods.get(container[:2])
             resting = idle.get((card.uuid, container)) if idle else None
             uid = pod.uid if pod else ""
             found.append(Row(card, reading, healthy, usage, held[container], uid, resting))

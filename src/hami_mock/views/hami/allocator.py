@@ -26,8 +26,9 @@ from hami_mock.kit.broadcast import Broadcast
 from hami_mock.kit.text import cut
 from hami_mock.node.resources import Resource
 from hami_mock.node.state import NodeState
-from hami_mock.views.deviceplugin.allocation import Allotted
-from hami_mock.views.hami.attempt import CLEANUP_SECONDS, Attempt, explain
+from hami_mock.views.allotted import Allotted
+from hami_mock.views.hami.attempt import Attempt
+from hami_mock.views.hami.handover import CLEANUP_SECONDS, explain
 from hami_mock.views.hami.waiting import takes_part
 
 _PREFERENCE_SECONDS = 1.0

@@ -14,7 +14,7 @@ from hami_mock.node.resources import Resource
 from hami_mock.node.state import NodeState
 from hami_mock.vendors.hami_vendor import HamiVendor
 from hami_mock.vendors.handout import Claim, Container, hand_out, unique_name
-from hami_mock.views.deviceplugin.allocation import Allotted
+from hami_mock.views.allotted import Allotted
 from hami_mock.views.hami.waiting import WaitingPod, left_to_allocate, takes_part
 
 
@@ -58,6 +58,36 @@ def answer(
     if is_last and any(_says_success(each, pod) for each in vendors_of(state)):
         written[BIND_PHASE] = BindPhase.SUCCESS
     return Answer(allotted, written, is_last)
+
+
+def answer_all(pod: WaitingPod, state: NodeState) -> Answer:
+    """Take all that a pod's containers ask for, where there is no kubelet that asks for it.
+
+    Raises DeviceError, or Malformed if an annotation can't be read.
+    """
+    written: dict[str, str] = {}
+    allotted: list[Allotted] = []
+    is_last = False
+    for resource, sizes in asked_of(pod, state):
+        assert resource.hami is not None, "it takes part"
+        found = answer(pod, resource, resource.hami, sizes, state)
+        written |= found.annotations
+        allotted += found.allotted
+        is_last = found.is_last
+        pod = pod.having(found.annotations)
+    if not is_last:
+        raise NotAssigned(f"{pod} asks for other devices than HAMi has assigned to it")
+    return Answer(allotted, written, is_last)
+
+
+def asked_of(pod: WaitingPod, state: NodeState) -> Iterator[tuple[Resource, list[int]]]:
+    """Yield what HAMi assigns devices of, and how many each of a pod's containers asks for."""
+    names = (*pod.spec.init_containers, *pod.spec.containers)
+    for resource in state.node.resources:
+        if takes_part(resource):
+            asked = (pod.spec.requests.get(name, {}).get(resource.name, 0) for name in names)
+            if sizes := [size for size in asked if size]:
+                yield resource, sizes
 
 
 def assigned_cards(

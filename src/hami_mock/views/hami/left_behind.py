@@ -29,7 +29,7 @@ from hami_mock.sources.pods import read_pod
 from hami_mock.vendors.hami_vendor import HamiVendor
 from hami_mock.views.hami import locks
 from hami_mock.views.hami.answer import says_phase, vendors_of
-from hami_mock.views.hami.attempt import LONGEST_REASON, explain, mark_failed
+from hami_mock.views.hami.handover import LONGEST_REASON, explain, mark_failed
 from hami_mock.views.hami.waiting import WaitingPod, bind_time
 
 _log = logging.getLogger(__name__)

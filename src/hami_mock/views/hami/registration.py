@@ -47,7 +47,7 @@ def registration(state: NodeState) -> Registration:
         devices = [
             device
             for card in cards
-            if (device := _device(card, side, healthy=state.health(card).is_usable))
+            if (device := registered(card, side, healthy=state.health(card).is_usable))
         ]
         where = side.vendor.node
         if not devices or where.encoding is None or where.register in annotations:
@@ -62,7 +62,7 @@ def registration(state: NodeState) -> Registration:
     return Registration(annotations, handshakes)
 
 
-def _device(card: Card, side: HamiSide, *, healthy: bool) -> RegisteredDevice | None:
+def registered(card: Card, side: HamiSide, *, healthy: bool) -> RegisteredDevice | None:
     """Return a card as HAMi should see it; None for one that it doesn't take in this mode."""
     known = side.vendor.scheduling
     memory = side.vendor.card_memory(card.memory, card.model)

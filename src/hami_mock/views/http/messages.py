@@ -1,6 +1,6 @@
 """Requests and answers of HTTP/1.1 as bytes: what is asked for, and what goes back. Pure."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
@@ -33,10 +33,25 @@ class Stream:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-Routes = Mapping[str, Callable[[], Answer | Stream]]
+@dataclass(frozen=True)
+class Pieces:
+    """A long answer that is made while it is sent: what isn't sent yet takes no memory."""
+
+    make: Callable[[], Generator[bytes, None, None]]
+    content_type: str = "text/plain; charset=utf-8"
 
 
-def answer_to(head: bytes, routes: Routes) -> Answer | Stream:
+@dataclass(frozen=True)
+class Named:
+    """Answers for the names that stand behind a path with a slash at its end."""
+
+    answer: Callable[[str], Answer]
+
+
+Routes = Mapping[str, Callable[[], Answer | Stream | Pieces] | Named]
+
+
+def answer_to(head: bytes, routes: Routes) -> Answer | Stream | Pieces:
     """Return the answer to a request line with its headers, whole or cut off for its length."""
     line = head.split(b"\r\n", 1)[0].decode("latin-1")
     method, _, rest = line.partition(" ")
@@ -48,17 +63,25 @@ def answer_to(head: bytes, routes: Routes) -> Answer | Stream:
         return Answer(b"at most 8 KiB of headers\n", status)
     if method not in ("GET", "HEAD"):
         return Answer(b"only GET and HEAD\n", HTTPStatus.METHOD_NOT_ALLOWED)
-    if path not in routes:
+    route = routes.get(path)
+    if route is None:
+        folder, slash, name = path.rpartition("/")
+        behind = routes.get(folder + slash)
+        if name and isinstance(behind, Named):
+            return behind.answer(name)
+    if route is None or isinstance(route, Named):
         known = "try " + " ".join(routes) + "\n"
         return Answer(known.encode(), HTTPStatus.NOT_FOUND)
-    return routes[path]()
+    return route()
 
 
 def respond(head: bytes, routes: Routes) -> bytes:
-    """Return the bytes of an answer; of a stream, its headers alone."""
+    """Return the bytes of an answer; of a stream or a long one, its headers alone."""
     answer = answer_to(head, routes)
     if isinstance(answer, Stream):
         return stream_head(answer)
+    if isinstance(answer, Pieces):
+        return pieces_head(answer)
     return message(answer, with_body=not is_head(head))
 
 
@@ -87,6 +110,16 @@ def stream_head(stream: Stream) -> bytes:
     """Return the headers of an answer that ends when somebody closes the connection."""
     headers = {"Content-Type": stream.content_type, **stream.headers}
     return _header(HTTPStatus.OK, headers)
+
+
+def pieces_head(pieces: Pieces) -> bytes:
+    headers = {"Content-Type": pieces.content_type, "Transfer-Encoding": "chunked"}
+    return _header(HTTPStatus.OK, headers)
+
+
+def piece(text: bytes) -> bytes:
+    """Return a piece of a long answer as it goes over the wire; an empty one is its end."""
+    return b"%x\r\n%b\r\n" % (len(text), text)
 
 
 def _header(status: HTTPStatus, headers: Mapping[str, str]) -> bytes:

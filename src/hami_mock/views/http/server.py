@@ -13,7 +13,7 @@ import asyncio
 import resource
 import socket
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Generator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,17 +25,20 @@ from hami_mock.views.http.condition import Condition
 from hami_mock.views.http.messages import (
     LONGEST_HEAD,
     Answer,
+    Pieces,
     Routes,
     Stream,
     answer_to,
     is_head,
     is_whole,
     message,
+    piece,
+    pieces_head,
     respond,
     stream_head,
 )
 
-__all__ = ["Answer", "Routes", "respond", "serve_http"]
+__all__ = ["Answer", "Pieces", "Routes", "respond", "serve_http"]
 
 _MOST_CONNECTIONS = 100
 _REQUEST_SECONDS = 5.0
@@ -105,6 +108,8 @@ class _Connection:
     audience: Audience | None = None
     """Where it is a viewer: its answer has no end."""
     deadline: asyncio.TimerHandle | None = None
+    pieces: Generator[bytes, None, None] | None = None
+    """What is left to be made of a long answer."""
 
     def stop_the_clock(self) -> None:
         if self.deadline is not None:
@@ -197,6 +202,10 @@ class _Server:
             answer = answer_to(connection.head, self._routes)
             if isinstance(answer, Answer):
                 return message(answer, with_body=not is_head(connection.head))
+            if isinstance(answer, Pieces):
+                if not is_head(connection.head):
+                    connection.pieces = answer.make()
+                return pieces_head(answer)
             return self._open_stream(connection, answer)
         except Exception as error:
             # Whatever it is, the next request may go well; a probe that fails says enough.
@@ -250,11 +259,29 @@ class _Server:
                 connection.outgoing.appendleft(piece[sent:])
                 self._loop.add_writer(connection.socket, self._tell, connection)
                 return
-        if connection.audience is None:
+        if connection.pieces is not None:
+            # The next one comes in the loop's next turn: who reads fast must not stop all else.
+            self._make_piece(connection)
+        elif connection.audience is None:
             self._close(connection)
         else:
             self._loop.remove_writer(connection.socket)
             connection.stop_the_clock()
+
+    def _make_piece(self, connection: _Connection) -> None:
+        assert connection.pieces is not None
+        try:
+            made = next(connection.pieces, b"")
+        except Exception as error:
+            # Without its end the reader knows that the answer is broken.
+            self._no_answer.occurred(error)
+            self._close(connection)
+            return
+        if not made:
+            connection.pieces = None
+        connection.outgoing.append(memoryview(piece(made)))
+        self._give_time(connection, _ANSWER_SECONDS)
+        self._loop.add_writer(connection.socket, self._tell, connection)
 
     def _give_time(self, connection: _Connection, seconds: float) -> None:
         connection.stop_the_clock()
@@ -268,6 +295,8 @@ class _Server:
         del self._open[connection]
         if connection.audience is not None:
             connection.audience.leave(connection)
+        if connection.pieces is not None:
+            connection.pieces.close()
         connection.stop_the_clock()
         self._loop.remove_reader(connection.socket)
         self._loop.remove_writer(connection.socket)

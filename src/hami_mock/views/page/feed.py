@@ -24,8 +24,8 @@ _REST_SECONDS = 0.2
 """Many changes at once are told as one; who comes within it sees what was seen last."""
 _BEAT_SECONDS = 5.0
 """After so long without a change it is told that there is none."""
-_RETRY_MILLISECONDS = 3000
-_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+RETRY_MILLISECONDS = 3000
+HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
 class Feed:
@@ -47,7 +47,7 @@ class Feed:
         return {"viewers": len(self._audience)}
 
     def stream(self) -> Stream:
-        return Stream(self._audience, self._first, headers=_HEADERS)
+        return Stream(self._audience, self._first, headers=HEADERS)
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         state = self._shown.state
@@ -68,8 +68,8 @@ class Feed:
         """Return what somebody new is told: what all the others have been told."""
         if not self._audience and time.monotonic() - self._seen_at >= _REST_SECONDS:
             self._see(snapshot(self._shown))
-        self._whole = self._whole or _message("snapshot", self._seen)
-        return b"retry: %d\n%b" % (_RETRY_MILLISECONDS, self._whole)
+        self._whole = self._whole or message("snapshot", self._seen)
+        return b"retry: %d\n%b" % (RETRY_MILLISECONDS, self._whole)
 
     def _see(self, seen: dict[str, Any]) -> None:
         self._seen, self._seen_at, self._whole = seen, time.monotonic(), b""
@@ -82,9 +82,9 @@ class Feed:
         self._see(now)
         self._told_at = self._seen_at
         if _order(before) == _order(now):
-            self._audience.send(_message("change", {**patch, "time": now["time"]}))
+            self._audience.send(message("change", {**patch, "time": now["time"]}))
         else:
-            self._whole = _message("snapshot", now)
+            self._whole = message("snapshot", now)
             self._audience.send(self._whole)
 
 
@@ -93,7 +93,8 @@ def _order(seen: Mapping[str, Any]) -> list[list[str]]:
     return [[*seen.get(part, ())] for part in ("cards", "resources")]
 
 
-def _message(event: str, data: Mapping[str, Any]) -> bytes:
+def message(event: str, data: Mapping[str, Any]) -> bytes:
+    """Return a server-sent event."""
     # In ASCII there is no line break but the one at the end.
     text = json.dumps(data, separators=(",", ":"))
     return f"event: {event}\ndata: {text}\n\n".encode()

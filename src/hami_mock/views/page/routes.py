@@ -9,14 +9,17 @@ from pathlib import Path
 from hami_mock.views.http.messages import Answer, Routes
 from hami_mock.views.page.feed import Feed
 
+_PAGE = Path(__file__).with_name("page.html")
+
 
 def page_routes(feed: Feed) -> Routes:
     return {"/": page, "/events": feed.stream}
 
 
 @cache
-def page() -> Answer:
-    html = Path(__file__).with_name("page.html").read_bytes()
+def page(file: Path = _PAGE) -> Answer:
+    """Return a page that is one file."""
+    html = file.read_bytes()
     headers = {
         "Content-Security-Policy": content_security_policy(html),
         "X-Content-Type-Options": "nosniff",

@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hami_mock.sources.annotated.node_object import NodeObject, quantity
+from hami_mock.kit.quantities import quantity
+from hami_mock.sources.annotated.node_object import NodeObject
 
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),

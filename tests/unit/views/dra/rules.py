@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from hami_mock.sources.annotated.node_object import quantity
+from hami_mock.kit.quantities import quantity
 
 Object = dict[str, Any]
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")

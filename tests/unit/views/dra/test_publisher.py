@@ -47,7 +47,9 @@ class SlowWatch(Kubernetes):
             raise Conflict("the slice is another one now")
         return self._took(thing)
 
-    async def delete(self, resource: Resource, name: str, namespace: str = "") -> None:
+    async def delete(
+        self, resource: Resource, name: str, namespace: str = "", *, grace: int | None = None
+    ) -> None:
         if self.is_silent:
             await anyio.sleep_forever()
 

@@ -20,7 +20,7 @@ from hami_mock.node.cards import Card
 from hami_mock.node.fault import Call, Fault, FaultKind
 from hami_mock.node.fault_kinds import BROKEN, LOST, UNHEALTHY
 from hami_mock.node.resources import Resource
-from hami_mock.views.deviceplugin.allocation import Allotted
+from hami_mock.views.allotted import Allotted
 from hami_mock.views.deviceplugin.counters import ResourceCounters
 from hami_mock.views.deviceplugin.service import DevicePluginService
 from tests.unit.views.hami.rig import count_resource, state_with
