@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from .conftest import skip_or_fail
-from .harness import DEFAULT, RequirementsMissing, missing_requirements, requirements
+from .harness import DEFAULT, RequirementsMissing, kwok_program, missing_requirements, requirements
 
 
 @pytest.fixture
@@ -37,6 +37,14 @@ def test_own_programs_make_go_unnecessary(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert "Go is missing" in "\n".join(missing_requirements(DEFAULT)), "the kubelet isn't there"
     (tmp_path / "kubelet").touch(mode=0o755)
     assert "Go is missing" not in "\n".join(missing_requirements(DEFAULT))
+
+
+@pytest.mark.usefixtures("bare_machine")
+def test_a_program_that_go_compiles_names_go() -> None:
+    with pytest.raises(
+        RequirementsMissing, match=r"go is missing, which kwok v0\.8\.0 is compiled"
+    ):
+        kwok_program.kwok()
 
 
 def test_skip_on_a_persons_machine_failure_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:

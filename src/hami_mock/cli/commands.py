@@ -12,6 +12,8 @@ COMMANDS = {
     "smi": "show the cards as their makers' own tools do: a table, a list, or chosen fields",
     "driver": "make or remove a driver root, on which NVML's clients see the cards",
     "doctor": "explain why HAMi or the kubelet would refuse a node or a pod",
+    "fleet": "make thousands of nodes in a real API server, beside KWOK: up, status, fail, …",
+    "whatif": "tell what fits on a fleet: which pods do, which don't and why, and what would help",
     "scenario": "check a scenario and show its timeline, without playing it",
     "init": "write a configuration file that lists every option in comments",
     "schema": "print the JSON Schema of a configuration or scenario file",
@@ -33,5 +35,9 @@ def run(command: str, arguments: list[str]) -> int:
         from hami_mock.cli.ctl.client import main
 
         return main(arguments)
+    if command == "fleet":
+        from hami_mock.cli.fleet.dispatch import main as fleet
+
+        return fleet(arguments)
     module = load(command)
     return module.run(module.parser().parse(arguments)) or 0

@@ -116,6 +116,10 @@ def _inner(command: str) -> dict[str, str]:
             return {**COMMANDS, "help": "explain a command"}
         case ["help"]:
             return COMMANDS
+        case ["fleet", *first]:
+            from hami_mock.cli.fleet.dispatch import commands
+
+            return {} if first else commands()
         case ["ctl", *first]:
             names = {tuple(name.split()): verb.help for name, verb in all_commands().items()}
             return {
@@ -132,6 +136,11 @@ def _parser(command: str) -> Parser:
         verbs = all_commands()
         name = command.removeprefix("ctl").strip()
         return command_parser(name, verbs.get(name, verbs["status"]))
+    if command.startswith("fleet "):
+        from hami_mock.cli.fleet import dispatch
+
+        of_fleet: Parser = dispatch.parser(command.removeprefix("fleet "))
+        return of_fleet
     # Without a command it is `run`.
     parser: Parser = load(command or "run").parser()
     return parser

@@ -11,8 +11,10 @@ cluster.py         a cluster of our own, and what a test can do to it
 ├── feature_gates.py   those of Kubernetes that a test can ask for
 └── small_images.py    the pods' sandbox and a workload
 hami.py            HAMi's own scheduler beside it (hami_config.py)
-helm_program.py    helm, for the chart
-containerd_program.py  a containerd that reads CDI specs, where Debian's is too old
+go_install.py       programs of published Go modules, compiled once into the cache:
+├── helm_program.py    helm, for the chart
+├── kwok_program.py    KWOK and Kueue, for fleets
+└── containerd_program.py  a containerd that reads CDI specs, where Debian's is too old
 container_build.py  the project's Containerfile as an image (base_image.py)
 leftovers.py        what a cluster could leave behind
 """

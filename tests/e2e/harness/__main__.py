@@ -15,7 +15,8 @@ from .container_build import build_image
 from .containerd_program import containerd_with_cdi
 from .errors import HarnessError
 from .feature_gates import dra_gates
-from .prepare import prepare
+from .kwok_program import kueue
+from .prepare import prepare, prepare_fleet
 from .progress import Progress
 from .versions import DEFAULT, WORDS, KubernetesVersion, parse_version, parse_versions
 
@@ -26,9 +27,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         if arguments.command == "prepare":
-            prepare(parse_versions(arguments.kubernetes), Progress())
-            if arguments.cdi:
-                containerd_with_cdi()
+            _prepare(arguments)
         elif arguments.command == "build-image":
             build_image(
                 arguments.file,
@@ -47,6 +46,18 @@ def main() -> int:
     except KeyboardInterrupt:
         return 130
     return 0
+
+
+def _prepare(arguments: argparse.Namespace) -> None:
+    versions = parse_versions(arguments.kubernetes)
+    if arguments.fleet:
+        prepare_fleet(versions, Progress())
+    else:
+        prepare(versions, Progress())
+    if arguments.cdi:
+        containerd_with_cdi()
+    if arguments.kueue:
+        kueue()
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -75,6 +86,8 @@ def _parser() -> argparse.ArgumentParser:
         metavar="1.X[.Y]",
         help=f"may be repeated, or {', '.join(WORDS)}",
     )
+    fill.add_argument("--fleet", action="store_true", help="only what a fleet's sandbox needs")
+    fill.add_argument("--kueue", action="store_true", help="also compile Kueue")
     for command, what in ((up, "use"), (fill, "also compile")):
         command.add_argument("--cdi", action="store_true", help=f"{what} a containerd with CDI")
     build = commands.add_parser("build-image", help="build a Containerfile into an archive")

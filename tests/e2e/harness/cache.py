@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import fcntl
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from hami_mock.fleet.sandbox import programs
+
 
 def cache_folder() -> Path:
-    """${E2E_CACHE:-${XDG_CACHE_HOME:-~/.cache}/hami-mock}, made when absent."""
-    own = os.environ.get("E2E_CACHE")
-    shared = os.environ.get("XDG_CACHE_HOME")
-    parent = Path(shared) if shared else Path.home() / ".cache"
-    folder = Path(own) if own else parent / "hami-mock"
+    """The folder where the program looks for what it can't bring along; made when absent."""
+    folder = programs.cache_folder()
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 

@@ -66,9 +66,10 @@ def test_every_command_explains_itself(command: str, capsys: Captured) -> None:
     flags = {f"--{option.name}" for option in OPTIONS}
     shown = {flag for flag in flags if re.search(rf"^ +{flag} ", out, re.MULTILINE)}
     everything = command in ("run", "plan", "demo", "scenario", "driver", "smi")
-    # The one flag that these have, too.
+    # Flags that these have, too.
     socket = {"--control-socket"}
-    own = {"ctl": socket, "top": socket, "doctor": {"--device-config-file"}}.get(command, set())
+    others = {"doctor": {"--device-config-file"}, "whatif": {"--seed"}}
+    own = {"ctl": socket, "top": socket, **others}.get(command, set())
     assert shown == (flags if everything else shown & own)
 
 

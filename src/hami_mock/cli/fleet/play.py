@@ -1,0 +1,94 @@
+"""`hami-mock fleet play`: create the pods of a recorded trace, and delete them after."""
+
+from pathlib import Path
+
+import anyio
+
+from hami_mock.cli.output import say
+from hami_mock.cli.parser import Parsed, Parser, reads
+from hami_mock.cli.run import run_async
+from hami_mock.cluster.kubernetes import Kubernetes
+from hami_mock.errors import UsageError
+from hami_mock.fleet.budget import DEFAULT_RATE, Budget
+from hami_mock.fleet.trace import TracePod, Wanted, last_end, pods, read
+from hami_mock.fleet.trace_player import play, remove
+from hami_mock.kit.values import or_text, pattern, whole
+
+_NOTES = """\
+TRACE is a CSV file with the columns of Alibaba's openb traces: name, cpu_milli, memory_mib, \
+num_gpu, gpu_milli, creation_time, and if wanted scheduled_time and deletion_time, in seconds. A \
+pod comes at its creation_time, and runs for as long as it did: the annotation \
+hami-mock.io/duration says so, and KWOK's Stage of `fleet export-kwok` ends it. A pod that asks \
+for a part of a card gets that many percent of its memory and cores.
+
+The namespace is new, and is deleted when the last pod should have ended (or at Ctrl-C), unless \
+you say --keep."""
+_NAME = pattern(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", "a namespace's name", "NAME")
+_RESOURCE = pattern(r"[A-Za-z0-9./-]{0,300}", "a resource's name", "RESOURCE")
+
+
+def parser() -> Parser:
+    parser = Parser(
+        "fleet play",
+        "create the pods of a recorded trace at their times, and delete them after",
+        usage="TRACE [FLAGS]",
+        notes=_NOTES,
+        examples=(
+            "fleet play openb_pod_list_default.csv --time-factor 600",
+            "fleet play trace.csv --scheduler hami-scheduler --pods 500 --keep",
+        ),
+    )
+    parser.add("trace", "the CSV file", metavar="TRACE")
+    parser.add("--namespace", "namespace to make [trace]", default="trace", **reads(_NAME))
+    text = "how many times faster than recorded [1]"
+    parser.add("--time-factor", text, default=1, **reads(or_text(whole(1, 100_000))))
+    parser.add(
+        "--scheduler", "the pods' schedulerName [the default one]", metavar="NAME", default=""
+    )
+    kinds = {"count": "nvidia.com/gpu", "memory": "nvidia.com/gpumem-percentage"}
+    kinds["cores"] = "nvidia.com/gpucores"
+    for kind, default in kinds.items():
+        text = f"resource for {kind}; empty for none [{default}]"
+        parser.add(f"--{kind}-resource", text, default=default, **reads(_RESOURCE))
+    parser.add("--pods", "only so many of them [all]", **reads(or_text(whole(1, 1_000_000))))
+    text = f"writes a second to the API server, at most; 0 for no limit [{DEFAULT_RATE:g}]"
+    parser.add("--writes", text, default=int(DEFAULT_RATE), **reads(or_text(whole(0, 100_000))))
+    return parser.add("--keep", "leave the namespace and its pods there", action="store_true")
+
+
+def run(parsed: Parsed) -> None:
+    run_async(played, parsed, loaded(parsed))
+
+
+def loaded(parsed: Parsed) -> list[TracePod]:
+    try:
+        with Path(parsed.trace).open(encoding="utf-8", newline="") as file:
+            return read(file, parsed.trace)[: parsed.pods]
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{parsed.trace}: can't be read: {error}") from error
+
+
+async def played(parsed: Parsed, trace: list[TracePod]) -> None:
+    wanted = Wanted(
+        parsed.namespace,
+        parsed.scheduler,
+        parsed.count_resource,
+        parsed.memory_resource,
+        parsed.cores_resource,
+        parsed.time_factor,
+    )
+    budget, begun = Budget(parsed.writes), anyio.current_time()
+
+    def lasted() -> float:
+        return anyio.current_time() - begun
+
+    async with Kubernetes() as kubernetes:
+        try:
+            count = await play(kubernetes, budget, parsed.namespace, pods(trace, wanted))
+            say(f"{count} pods created in namespace {parsed.namespace}")
+            if not parsed.keep:
+                await anyio.sleep(max(0.0, last_end(trace) / wanted.time_factor - lasted()))
+        finally:
+            if not parsed.keep:
+                with anyio.CancelScope(shield=True):
+                    await remove(kubernetes, budget, parsed.namespace)

@@ -1,0 +1,117 @@
+"""What can be asked of a running fleet, over its control socket."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from anyio.abc import TaskGroup
+
+from hami_mock.control.commands import (
+    NAME,
+    TEXT,
+    Answering,
+    Kinds,
+    Operation,
+    acting,
+    event_operations,
+)
+from hami_mock.faults.targets import listed
+from hami_mock.fleet.kinds import FLEET_VERBS
+from hami_mock.kit import durations
+from hami_mock.kit.values import SEED, Kind
+from hami_mock.settings.pools import MOST_NODES
+
+if TYPE_CHECKING:
+    from hami_mock.fleet.running import Running
+
+
+def _sizes(value: object) -> dict[str, int]:
+    if not isinstance(value, dict) or not 0 < len(value) <= 1000:
+        raise ValueError("no mapping, or too large")
+    if not all(type(n) is int and 0 <= n <= MOST_NODES for n in value.values()):
+        raise ValueError("no number of nodes")
+    return {str(pool): nodes for pool, nodes in value.items()}
+
+
+_SIZES: Kinds = {
+    "pools": Kind(_sizes, f"pools and how many nodes each should have, at most {MOST_NODES}")
+}
+
+
+class FleetCommands(Answering):
+    """The commands of a fleet's process."""
+
+    def __init__(self, running: "Running", _: TaskGroup) -> None:
+        self._running = running
+        self._fleet = running.fleet
+        verbs = {name: acting(verb, partial(self._act, name)) for name, verb in FLEET_VERBS.items()}
+        super().__init__(
+            {
+                "status": Operation(running.status),
+                "snapshot": Operation(running.snapshot),
+                "scale": Operation(self._scale, _SIZES),
+                "play": Operation(running.play, {"text": TEXT, "name": NAME}, {"seed": SEED}),
+                "stop": Operation(running.stop_scenario),
+                "end": Operation(self._end),
+                **event_operations(self._fleet.events),
+                **verbs,
+            }
+        )
+
+    async def _act(self, verb: str, **arguments: Any) -> dict[str, Any]:
+        given = {key: value for key, value in arguments.items() if key not in ("targets", "for")}
+        seconds = arguments.get("for")
+        found = self._fleet.find(arguments["targets"])
+        done = self._fleet.act(verb, found, given, seconds)
+        summary = [*_told(done.begun, "now"), *_told(done.ended, "no longer")]
+        if not summary:
+            summary = [f"nothing to {verb}: {_nodes(list(done.touched))}"]
+        if seconds is not None and done.begun:
+            summary.append(f"it ends by itself after {durations.show(seconds)}")
+        return {
+            "summary": summary,
+            "nodes": [member.name for member in done.touched],
+            "begun": _data(done.begun),
+            "ended": _data(done.ended),
+            "ends_after": seconds if done.begun else None,
+        }
+
+    async def _scale(self, pools: Mapping[str, int]) -> dict[str, Any]:
+        there = {pool.name: pool.nodes for pool in self._fleet.pools}
+        for name in pools.keys() - there.keys():
+            self._fleet.scale(name, 0)  # which says that there is no such pool
+        summary, changed = [], {}
+        for name, nodes in pools.items():
+            new, gone = self._fleet.scale(name, nodes)
+            changed[name] = {"before": there[name], "now": nodes, "new": new, "gone": gone}
+            summary.append(f"{name}: {there[name]} nodes, now {nodes}")
+        summary.append("the file decides again when the fleet is started anew")
+        return {"summary": summary, "pools": changed}
+
+    async def _end(self) -> dict[str, Any]:
+        self._running.end()
+        return {"summary": ["the fleet's process ends; its nodes stay"]}
+
+
+def _told(faults: Mapping[Any, Sequence[Any]], when: str) -> Iterator[str]:
+    """Yield a line for all faults that are the same: 16 nodes, 128 x now unhealthy: …"""
+    alike: dict[str, list[Any]] = {}
+    for member, own in faults.items():
+        for fault in own:
+            alike.setdefault(fault.text, []).append(member)
+    for text, members in alike.items():
+        many = f"{len(members)} x " if len(members) > 1 else ""
+        yield f"{many}{when} {text}: {_nodes([*dict.fromkeys(members)])}"
+
+
+def _nodes(members: Sequence[Any]) -> str:
+    names = [member.name for member in members]
+    return names[0] if len(names) == 1 else f"{len(names)} nodes ({listed(names)})"
+
+
+def _data(faults: Mapping[Any, Sequence[Any]]) -> list[dict[str, Any]]:
+    return [
+        {"node": member.name, "effect": fault.kind.name, "reason": fault.reason, **fault.details}
+        for member, own in faults.items()
+        for fault in own
+    ]

@@ -1,0 +1,96 @@
+"""What a fleet is like now, as data: its pools, and the writes that it takes to keep them."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from hami_mock import __version__
+from hami_mock.fleet.budget import Budget
+from hami_mock.fleet.fleet import Fleet
+from hami_mock.fleet.member import Member
+from hami_mock.fleet.nodes import amounts
+from hami_mock.node.state import Health, NodeState
+from hami_mock.settings.pools import Pool
+
+
+def fleet_status(fleet: Fleet) -> dict[str, Any]:
+    """Return the fleet's name, its pools and what is wrong with their nodes."""
+    members: dict[str, list[Member]] = {pool.name: [] for pool in fleet.pools}
+    for member in fleet.members.values():
+        members[member.pool.name].append(member)
+    return {
+        "fleet": fleet.name,
+        "version": __version__,
+        "leaving": len(fleet.leaving),
+        "pools": [_pool(fleet, pool, members[pool.name]) for pool in fleet.pools],
+    }
+
+
+def writes_status(budget: Budget) -> dict[str, Any]:
+    """Return how much is written, and what the API server was seen to bear."""
+    return {
+        "per_second": round(budget.per_second, 1),
+        "limit": None if budget.rate == float("inf") else budget.rate,
+        "allowed": None if budget.allowed == float("inf") else round(budget.allowed, 1),
+        "peak": budget.peak,
+        "total": budget.written,
+        "refused": budget.refused,
+        "answer_ms": round(budget.answer_seconds * 1000, 1),
+    }
+
+
+def _pool(fleet: Fleet, pool: Pool, members: list[Member]) -> dict[str, Any]:
+    whole = fleet.state(Member(pool, 0))
+    resources = {resource.name: resource.count for resource in whole.node.resources}
+    faulty = [member for member in members if member.faults]
+    allocatable = {name: count * (len(members) - len(faulty)) for name, count in resources.items()}
+    unhealthy = lost = degraded = 0
+    for member in faulty:
+        state = fleet.state(member)
+        unhealthy += sum(state.health(c).health is Health.UNHEALTHY for c in state.node.cards)
+        lost += len(state.lost)
+        degraded += len(state.degraded)
+        _add(allocatable, amounts(state))
+    allocated = _allocated(members, resources)
+    return {
+        "name": pool.name,
+        "nodes": len(members),
+        "there": sum(member.is_there for member in members),
+        "ready": sum(member.is_ready for member in members),
+        "stopped": sum(member.is_stopped for member in members),
+        "models": _models(whole),
+        "cards": len(whole.node.cards) * len(members),
+        "unhealthy": unhealthy,
+        "lost": lost,
+        "degraded": degraded,
+        "faults": sum(len(member.faults) for member in members),
+        "faulty_nodes": len(faulty),
+        "pods": sum(len(member.pods or ()) for member in members),
+        "resources": {
+            name: {"allocatable": allocatable[name], "allocated": allocated[name]}
+            for name in resources
+        },
+    }
+
+
+def _allocated(members: list[Member], resources: Collection[str]) -> dict[str, int]:
+    """Return how much of each resource pods ask for that are bound and not over."""
+    found = dict.fromkeys(resources, 0)
+    for member in members:
+        for pod in (member.pods or {}).values():
+            asked = {name for own in pod.requests.values() for name in own} & found.keys()
+            if not pod.is_over:
+                _add(found, {name: pod.asks_for(name) for name in asked})
+    return found
+
+
+def _models(state: NodeState) -> dict[str, int]:
+    """Return how many cards of each model a node has."""
+    found: dict[str, int] = {}
+    _add(found, *({card.model.name: 1} for card in state.node.cards))
+    return found
+
+
+def _add(to: dict[str, int], *others: Mapping[str, int]) -> None:
+    for other in others:
+        for name, count in other.items():
+            to[name] = to.get(name, 0) + count

@@ -1,0 +1,40 @@
+"""`hami-mock fleet play`: a trace's pods at an API server."""
+
+from pathlib import Path
+
+import anyio
+
+from hami_mock.cli.fleet import play
+from tests.integration.fake_api_server import api_server
+
+TRACE = """name,cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_time
+a,1000,1024,1,500,10,12
+b,1000,1024,1,1000,11,12
+"""
+
+
+def test_a_trace_is_played_in_a_namespace_that_goes_again(tmp_path: Path) -> None:
+    (tmp_path / "trace.csv").write_text(TRACE)
+
+    async def main() -> None:
+        async with api_server(tmp_path) as server:
+            refused = ["create pods"]
+
+            def refuse(line: str) -> int | None:
+                return 429 if line in refused and not refused.remove(line) else None  # type: ignore[func-returns-value]
+
+            server.refuse = refuse
+            words = [str(tmp_path / "trace.csv"), "--time-factor", "100", "--namespace", "t"]
+            parsed = play.parser().parse(words)
+            trace = play.loaded(parsed)
+            with anyio.fail_after(30):
+                await play.played(parsed, trace)
+            pods = [each for each in server.created if each["kind"] == "Pod"]
+            assert [pod["metadata"]["name"] for pod in pods] == ["a-0", "b-1"]
+            assert pods[0]["metadata"]["annotations"] == {"hami-mock.io/duration": "20ms"}
+            # One was refused for want of time, and tried again.
+            assert server.requests.count("create pods") == 3
+            assert server.requests[0] == "create namespaces"
+            assert server.requests[-1] == "delete namespaces t"
+
+    anyio.run(main)
