@@ -1,0 +1,1 @@
+"""What would fit: a fleet and a workload, without a cluster."""

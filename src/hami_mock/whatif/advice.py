@@ -1,0 +1,71 @@
+"""What would help pods that don't fit: a purchase, another policy, other requests. Pure."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from hami_mock.whatif.outcome import Outcome
+from hami_mock.whatif.purchase import Purchase, cheapest
+
+_WORTH_TELLING = 0.05
+"""A share of the fleet's card memory that is stranded, from which on that is worth a line."""
+
+
+def advice(outcomes: Sequence[Outcome], purchases: Sequence[Purchase]) -> list[dict[str, Any]]:
+    """Return what would help, the most useful first; nothing where all pods fit."""
+    if not outcomes[0].refusals:
+        return []
+    return [
+        *_purchases(outcomes[0], purchases),
+        *_policies(outcomes),
+        *_stranded(outcomes[0]),
+    ]
+
+
+def _purchases(outcome: Outcome, purchases: Sequence[Purchase]) -> Iterator[dict[str, Any]]:
+    best = cheapest(purchases)
+    if purchases and best is None:
+        pools = " or ".join(each.pool for each in purchases)
+        yield {"kind": "none", "text": f"More nodes of {pools} help no pod that doesn't fit."}
+    helpful = [each for each in purchases if each.gained > 0]
+    for bought in sorted(helpful, key=lambda each: each is not best):
+        nodes, pool, fit = bought.best.bought, bought.pool, bought.best.fitted
+        if bought.is_enough:
+            whom = "all pods fit" if fit == outcome.arrived else f"{fit} pods fit, which is enough"
+        else:
+            whom = f"{bought.gained} more fit; the other {outcome.arrived - fit} never do there"
+        text = f"{_nodes(nodes)} of {pool}: {whom}."
+        yield {"kind": "buy", "pool": pool, "nodes": nodes, "gained": bought.gained, "text": text}
+
+
+def _nodes(count: int) -> str:
+    return "Buy 1 more node" if count == 1 else f"Buy {count} more nodes"
+
+
+def _policies(outcomes: Sequence[Outcome]) -> Iterator[dict[str, Any]]:
+    first, *others = outcomes
+    for other in sorted(others, key=lambda each: -len(each.placements)):
+        gained = len(other.placements) - len(first.placements)
+        if gained > 0:
+            text = f"Place by the policy {other.policy}: {gained} more fit, and nothing is bought."
+            yield {"kind": "policy", "policy": other.policy, "gained": gained, "text": text}
+
+
+def _stranded(outcome: Outcome) -> Iterator[dict[str, Any]]:
+    parts = [pool.stranded for pool in outcome.pools]
+    there = outcome.there
+    lost = {
+        "cores": sum(each.memory_without_cores for each in parts),
+        "slots": sum(each.memory_without_slots for each in parts),
+    }
+    for what, memory in lost.items():
+        if there.memory and memory / there.memory >= _WORTH_TELLING:
+            share = f"{memory / there.memory:.0%}".replace("%", " %")
+            mend = "let pods ask for fewer cores" if what == "cores" else "make more slots a card"
+            text = f"{share} of the card memory is free on cards without free {what}: {mend}."
+            yield {"kind": what, "memory": memory, "text": text}
+    idle = sum(each.cards_without_node for each in parts)
+    cards = sum(pool.cards for pool in outcome.pools)
+    if cards and idle / cards >= _WORTH_TELLING:
+        cards_are = "1 card is" if idle == 1 else f"{idle} cards are"
+        text = f"{cards_are} untouched on nodes without CPU, memory or room for a pod."
+        yield {"kind": "nodes", "cards": idle, "text": text}

@@ -1,0 +1,188 @@
+"""Place the pods of a workload on a fleet, one after the other.
+
+Pods come in the order of their time, and of those at the same time the more important first. A pod
+that finds no place waits; when others end, those that wait are tried again, the most important
+first.
+"""
+
+import heapq
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from hami_mock.settings.pools import Pool
+from hami_mock.whatif.accounting import Account
+from hami_mock.whatif.arrays import np
+from hami_mock.whatif.cluster_model import cluster_of
+from hami_mock.whatif.demand import Arrival, PodKind, Workload
+from hami_mock.whatif.outcome import Amounts, Moment, Outcome, Placement, Refusal
+from hami_mock.whatif.placing import Choice, Placing
+from hami_mock.whatif.requests import asks_text
+from hami_mock.whatif.rules import Rules
+
+_MOMENTS = 400
+"""About so many points of a timeline are kept."""
+
+
+class Waiting(NamedTuple):
+    """A pod in the order in which it is tried; `only` is the one node that it is for."""
+
+    time: float
+    rank: int
+    number: int
+    arrival: Arrival
+    only: int | None
+
+
+def place(
+    pools: Iterable[Pool], workload: Workload, rules: Rules, *, has_ends: bool = True
+) -> Outcome:
+    """Return what becomes of a workload on an empty fleet.
+
+    `has_ends` False: pods stay for ever, also those that say how long they last. Raises UsageError
+    for a fleet without nodes.
+    """
+    begin = time.perf_counter()
+    fleet = tuple(pools)
+    kinds = (arrival.kind for arrival in workload.arrivals)
+    run = _Run(Placing(cluster_of(fleet), kinds, rules), has_ends=has_ends)
+    run.play(workload)
+    run.compare(lambda kinds: Placing(cluster_of(fleet), kinds, rules))
+    return run.outcome(time.perf_counter() - begin)
+
+
+def in_order(workload: Workload, placing: Placing) -> list[Waiting]:
+    """Return the pods in the order in which they are tried, a DaemonSet's for each node."""
+    found: list[Waiting] = []
+    for arrival in workload.arrivals:
+        for only in _nodes_for(arrival.kind, placing):
+            suffix = "" if only is None else f"-{placing.cluster.name(only)}"
+            one = arrival._replace(name=f"{arrival.name}{suffix}")
+            found.append(Waiting(one.time, -one.kind.priority, len(found), one, only))
+    found.sort(key=lambda each: each[:3])
+    return found
+
+
+def _nodes_for(kind: PodKind, placing: Placing) -> Iterator[int | None]:
+    if kind.on_each_node:
+        yield from placing.nodes_for_each(kind)
+    else:
+        yield None
+
+
+class _Run:
+    def __init__(self, placing: Placing, *, has_ends: bool) -> None:
+        self._placing, self._has_ends = placing, has_ends
+        self._account = Account(placing)
+        self._running: list[tuple[float, int, Waiting, Choice]] = []
+        self._waiting: list[Waiting] = []
+        self._placements: dict[int, Placement] = {}
+        self._timeline: list[Moment] = []
+        self._hopeless: set[tuple[int, int | None]] = set()
+        """Pods like these find no place until somebody ends."""
+        self._refused: dict[tuple[int, int | None], list[dict[str, int]]] = {}
+        self._asked, self._taken = np.zeros((2, len(Amounts._fields)), dtype=np.int64)
+        self._now = 0.0
+
+    def play(self, workload: Workload) -> None:
+        queue = in_order(workload, self._placing)
+        step = max(1, len(queue) // _MOMENTS)
+        for arrived, pod in enumerate(queue, 1):
+            self._end_until(pod.time)
+            self._asked += self._account.asked(pod.arrival.kind)
+            if not self._try(pod, pod.time):
+                self._waiting.append(pod)
+            if arrived % step == 0 or arrived == len(queue):
+                self._note(pod.time, arrived)
+        # Nobody else comes; but who waits may still get the place of somebody who ends.
+        while self._waiting and self._running:
+            self._end_until(self._running[0][0])
+            self._note(self._now, len(queue))
+
+    def _try(self, pod: Waiting, now: float) -> bool:
+        arrival, kind = pod.arrival, pod.arrival.kind
+        if (alike := (id(kind), pod.only)) in self._hopeless:
+            return False
+        choice = self._placing.choose(kind, pod.only)
+        if choice is None:
+            if self._placing.stays_refused(kind):
+                self._hopeless.add(alike)
+            return False
+        self._placing.put(kind, choice)
+        self._taken += self._account.taken(kind, choice.shares)
+        cluster = self._placing.cluster
+        self._placements[pod.number] = Placement(
+            arrival.name,
+            arrival.owner,
+            pod.number,
+            cluster.pool_of(choice.node).name,
+            cluster.name(choice.node),
+            self._account.shares(choice.shares),
+            arrival.time,
+            now - arrival.time,
+        )
+        if self._has_ends and arrival.lasts is not None:
+            heapq.heappush(self._running, (now + arrival.lasts, pod.number, pod, choice))
+        return True
+
+    def _end_until(self, now: float) -> None:
+        """Let all pods end whose time has come, and try those that wait after each."""
+        while self._running and self._running[0][0] <= now:
+            self._now = self._running[0][0]
+            while self._running and self._running[0][0] == self._now:
+                _, _, pod, choice = heapq.heappop(self._running)
+                self._end(pod, choice)
+            self._retry()
+
+    def _end(self, pod: Waiting, choice: Choice) -> None:
+        kind = pod.arrival.kind
+        self._placing.take_away(kind, choice)
+        self._hopeless.clear()
+        self._taken -= self._account.taken(kind, choice.shares)
+        self._asked -= self._account.asked(kind)
+
+    def _retry(self) -> None:
+        waiting = sorted(self._waiting, key=lambda each: (each.rank, each.time, each.number))
+        self._waiting = [pod for pod in waiting if not self._try(pod, self._now)]
+
+    def _note(self, now: float, arrived: int) -> None:
+        placed, waiting = len(self._placements), len(self._waiting)
+        asked, taken = (Amounts(*each.tolist()) for each in (self._asked, self._taken))
+        stranded = self._account.stranded()
+        self._timeline.append(Moment(now, arrived, placed, waiting, asked, taken, stranded))
+
+    def outcome(self, seconds: float) -> Outcome:
+        rules = self._placing.rules
+        return Outcome(
+            policy=rules.policy,
+            scheduler=rules.scheduler,
+            placements=tuple(self._placements[number] for number in sorted(self._placements)),
+            refusals=tuple(map(self._refusal, sorted(self._waiting, key=lambda each: each.number))),
+            pools=self._account.pools(),
+            cards=tuple(self._account.cards()),
+            timeline=tuple(self._timeline),
+            seconds=seconds,
+        )
+
+    def compare(self, empty: Callable[[Iterable[PodKind]], Placing]) -> None:
+        """Find out why pods are refused, and which nodes would take them if they were empty."""
+        kinds = dict.fromkeys(pod.arrival.kind for pod in self._waiting)
+        unused = empty(kinds) if kinds else self._placing
+        for pod in self._waiting:
+            kind, alike = pod.arrival.kind, (id(pod.arrival.kind), pod.only)
+            if alike not in self._refused:
+                every, near = unused.only(pod.only), unused.fits(kind, pod.only)
+                self._refused[alike] = self._placing.refusals_among(kind, (every, near))
+
+    def _refusal(self, pod: Waiting) -> Refusal:
+        arrival, kind = pod.arrival, pod.arrival.kind
+        reasons, near = self._refused[id(kind), pod.only]
+        return Refusal(
+            arrival.name,
+            arrival.owner,
+            pod.number,
+            asks_text(self._placing.nodes.asked(kind).all),
+            reasons,
+            arrival.time,
+            near,
+        )

@@ -1,0 +1,151 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hami_mock.whatif.demand import Arrival, Container, PodKind, Workload
+from hami_mock.whatif.fragmentation import (
+    PARTS,
+    Left,
+    Wish,
+    fits,
+    heat,
+    left_by_pool,
+    over_time,
+    step_names,
+    wishes_of,
+)
+from hami_mock.whatif.outcome import CardUse
+from hami_mock.whatif.requests import Request
+from tests.makers import BY_WORD
+from tests.unit.whatif.outcomes import CARD, GPU, LARGE, POOL, SMALL, TAKEN, WISHES, outcome, used
+
+CARDS = st.builds(used, st.integers(0, 81920), st.integers(0, 100), st.integers(0, 10))
+
+
+def left(*cards: CardUse, wishes: tuple[Wish, ...] = WISHES) -> Left:
+    return left_by_pool(cards, wishes)["a100"]
+
+
+def test_an_empty_card_is_free_and_not_fragmented() -> None:
+    found = left(CARD)
+    assert [*found.free] == [81920, 100, 10, 0]
+    assert found.share("memory") == found.share("cores") == 0
+
+
+def test_free_memory_counts_by_the_share_of_the_pods_that_cannot_have_it() -> None:
+    # 40 GiB are free: three of four pods want 20 of them, the fourth wants 60.
+    found = left(used(40960, 25))
+    assert [*found.fragmented] == [40960 / 4, 75 / 4, 9 / 4, 0]
+    assert not any(found.useless)
+    assert found.share("memory") == 0.25
+
+
+@pytest.mark.parametrize(
+    "card",
+    [used(20480, 100), used(20480, 25, 10), used(71680, 25)],
+    ids=["cores", "slots", "memory"],
+)
+def test_what_nobody_can_have_is_useless_whatever_it_is_that_is_used_up(card: CardUse) -> None:
+    found = left(card)
+    assert found.useless == found.free
+    assert found.share("memory") == 1
+
+
+def test_cards_of_a_kind_that_no_pod_wants_are_neither_fragmented_nor_useless() -> None:
+    found = left(used(card=CARD._replace(vendor="Ascend910B")))
+    assert found.share("memory") is None
+    assert not any(found.useless)
+
+
+def test_a_full_card_has_no_share() -> None:
+    assert left(used(81920, 100, 10)).share("memory") is None
+
+
+def test_pools_are_apart_and_their_cards_together() -> None:
+    cards = [CARD, CARD._replace(card=1), CARD._replace(pool="t4", node="t4-0", memory=15360)]
+    found = left_by_pool(cards, WISHES)
+    assert {pool: each.free[0] for pool, each in found.items()} == {"a100": 163840, "t4": 15360}
+    # No pod that wants 20 GiB fits on a card of 15, even if that is empty.
+    assert found["t4"].share("memory") is None
+
+
+@given(st.lists(CARDS, min_size=1, max_size=8))
+def test_no_share_is_below_nothing_or_above_all(cards: list[CardUse]) -> None:
+    found = left(*cards)
+    for place, part in enumerate(PARTS):
+        assert found.useless[place] <= found.fragmented[place] + 1e-6
+        assert found.fragmented[place] <= found.wanted[place] + 1e-6
+        assert found.wanted[place] <= found.free[place]
+        share = found.share(part)
+        assert share is None or 0 <= share <= 1 + 1e-9
+
+
+@given(CARDS, st.sampled_from([SMALL, LARGE]))
+def test_what_fits_on_a_card_fits_on_an_emptier_one(card: CardUse, request: Request) -> None:
+    if fits(Wish(request), card):
+        assert fits(Wish(request), used(card.memory_used // 2, card.cores_used // 2, 0))
+
+
+def test_all_cores_want_a_card_that_nobody_uses() -> None:
+    whole = Wish(Request(GPU, 1, memory=1024, cores=100))
+    assert fits(whole, CARD)
+    assert not fits(whole, used(0, 0, 1))
+
+
+def test_a_type_that_the_pod_does_not_want_is_none_of_its_cards() -> None:
+    wish = Wish(SMALL, (("nvidia.com/use-gputype", "H100,L40S"),))
+    assert not fits(wish, CARD)
+    assert fits(wish, CARD._replace(model="NVIDIA-L40S"))
+
+
+def test_an_instance_takes_as_much_of_the_slices_as_of_the_memory() -> None:
+    card = CARD._replace(mig=7)
+    half = Wish(Request(GPU, 1, memory=40960, cores=0))
+    assert fits(half, card._replace(mig_used=4))
+    assert not fits(half, card._replace(mig_used=5))
+
+
+def test_pods_that_want_the_same_are_one_wish() -> None:
+    asks = {"nvidia.com/gpu": 2, "nvidia.com/gpumem": 20480, "nvidia.com/gpucores": 25}
+    kinds = [PodKind((Container(asks), Container({"cpu": 100}))) for _ in range(2)]
+    types = PodKind((Container(asks),), annotations={"nvidia.com/use-gputype": "A100"})
+    arrivals = tuple(Arrival(f"p{n}", "job/a", kind) for n, kind in enumerate([*kinds, types]))
+    found = wishes_of(Workload(arrivals), list(BY_WORD.values()))
+    assert [(wish.pods, wish.request.memory, wish.selector) for wish in found] == [
+        (2, 20480, ()),
+        (1, 20480, (("nvidia.com/use-gputype", "A100"),)),
+    ]
+
+
+def test_the_heat_map_counts_each_card_where_it_is() -> None:
+    cells = heat([CARD, used(81920, 0), used(0, 100), used(81920 // 2, 25), used(81900, 100)])
+    assert sum(map(sum, cells)) == 5
+    assert cells[10][10] == cells[0][10] == cells[10][0] == cells[5][8] == 1
+    # 20 MiB of 80 GiB are as good as nothing.
+    assert cells[0][0] == 1
+    assert len(step_names()) == len(cells)
+
+
+def test_cards_in_instances_have_no_cores_of_their_own_and_are_not_on_the_map() -> None:
+    assert sum(map(sum, heat([CARD._replace(mig=7)]))) == 0
+
+
+def test_over_time_the_end_is_the_end() -> None:
+    # Two cards; four pods fill the first one, a quarter at a time.
+    found = over_time(outcome(), WISHES)
+    cards = [used(20480 * n, 25 * n, n) for n in range(1, 5)]
+    shares = [left(card, CARD).share("memory") for card in cards]
+    assert [arrived for arrived, _ in found] == [1, 2, 3, 4]
+    assert [share for _, share in found] == pytest.approx(shares)
+
+
+def test_what_has_ended_has_no_curve() -> None:
+    ended = replace(outcome(), pools=(replace(POOL, taken=TAKEN._replace(pods=3)),))
+    assert over_time(ended, WISHES) == []
+
+
+def test_a_large_fleet_has_none_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hami_mock.whatif.fragmentation._MOST_WORK", 3)
+    assert over_time(outcome(), WISHES) == []

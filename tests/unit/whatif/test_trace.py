@@ -1,0 +1,78 @@
+"""openb's tables: pods in the order of their creation, and nodes as a fleet."""
+
+from pathlib import Path
+
+import pytest
+
+from bench import whatif as bench
+from hami_mock.errors import UsageError
+from hami_mock.whatif.cluster_model import cluster_of, load_fleet
+from hami_mock.whatif.rules import Rules
+from hami_mock.whatif.trace import read_nodes, read_trace
+from hami_mock.whatif.workload import read_one
+
+_HEADER = (
+    "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,"
+    "creation_time,deletion_time,scheduled_time\n"
+)
+
+
+def test_shares_and_whole_cards_are_read() -> None:
+    text = _HEADER + (
+        "late,6000,1024,1,455,V100M16|T4,LS,Running,30,100,40\n"
+        "early,2000,512,8,1000,,LS,Running,10,,\n"
+        "none,2000,512,0,0,,BE,Pending,20,50,\n"
+    )
+    early, none, late = read_one("openb.csv", text).arrivals
+    assert (early.name, early.time, early.lasts) == ("early", 0.0, None)
+    assert (none.time, none.lasts) == (10.0, 30.0)
+    assert (late.time, late.lasts) == (20.0, 60.0)
+    assert dict(late.kind.containers[0].asks) == {
+        "cpu": 6000, "memory": 2**30,
+        "nvidia.com/gpu": 1, "nvidia.com/gpumem-percentage": 46, "nvidia.com/gpucores": 46,
+    }  # fmt: skip
+    assert late.kind.annotations == {"nvidia.com/use-gputype": "V100-SXM2-16GB,T4"}
+    assert early.kind.containers[0].asks["nvidia.com/gpucores"] == 100
+    assert set(none.kind.containers[0].asks) == {"cpu", "memory"}
+
+
+def test_pods_that_are_alike_share_what_they_are() -> None:
+    text = _HEADER + "a,1,1,0,0,,,,1,,\nb,1,1,0,0,,,,2,,\nc,2,1,0,0,,,,3,,\n"
+    a, b, c = (each.kind for each in read_trace("t.csv", text).arrivals)
+    assert a is b
+    assert a is not c
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("name,cpu_milli\n", "t.csv: line 1: there is no column memory_mib and no column num_gpu"),
+        (_HEADER + "a,x,1,0,0,,,,1,,\n", "t.csv: line 2: cpu_milli: 'x' is not allowed"),
+        (_HEADER + "a,1,1,0,2000,,,,1,,\n", "t.csv: line 2: gpu_milli: '2000' is not allowed"),
+    ],
+)
+def test_mistakes_have_file_line_and_column(text: str, problem: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_trace("t.csv", text)
+    assert problem in str(caught.value)
+
+
+def test_a_list_of_nodes_is_a_fleet(tmp_path: Path) -> None:
+    text = (
+        "sn,cpu_milli,memory_mib,gpu,model\n"
+        "n1,96000,393216,2,T4\nn2,96000,393216,2,T4\nn3,64000,262144,0,\n"
+    )
+    file = tmp_path / "fleet.yaml"
+    file.write_text(read_nodes("nodes.csv", text))
+    cluster = cluster_of(load_fleet(str(file), Rules()))
+    assert [model.pool.nodes for model in cluster.models] == [2, 1]
+    assert cluster.all["cpu"].tolist() == [96_000, 96_000, 64_000]
+    assert [kind.model for kind in cluster.cards["NVIDIA"].kinds] == ["T4"]
+
+
+def test_the_bench_has_openb_s_size() -> None:
+    rows = bench.nodes_text().splitlines()[1:]
+    assert len(rows) == 1213
+    assert sum(int(row.split(",")[3]) for row in rows) == 6212
+    assert bench.trace_text(50) == bench.trace_text(50)
+    assert len(read_trace("t.csv", bench.trace_text(50)).arrivals) == 50

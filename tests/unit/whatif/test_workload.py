@@ -1,0 +1,147 @@
+"""Workloads are read from manifests; what is wrong is said with file, document and key."""
+
+from pathlib import Path
+
+import pytest
+
+from hami_mock.errors import UsageError
+from hami_mock.whatif.demand import Match, Spread, Toleration
+from hami_mock.whatif.workload import read_one, read_workload
+from tests.unit.builders import problems_of
+
+_POD = "containers: [{resources: {requests: {cpu: 100m}}}]"
+
+
+def _names(text: str) -> list[str]:
+    return [each.name for each in read_one("w.yaml", text).arrivals]
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "count"),
+    [
+        ("Deployment", "replicas: 3, ", 3),
+        ("ReplicaSet", "", 1),
+        ("StatefulSet", "replicas: 0, ", 0),
+        ("ReplicationController", "replicas: 2, ", 2),
+        ("Job", "parallelism: 4, ", 4),
+        ("Job", "parallelism: 4, completions: 2, ", 2),
+        ("DaemonSet", "", 1),
+    ],
+)
+def test_a_kind_has_so_many_pods(kind: str, spec: str, count: int) -> None:
+    template = f"template: {{spec: {{{_POD}}}}}"
+    text = f"kind: {kind}\nmetadata: {{name: a}}\nspec: {{{spec}{template}}}\n"
+    assert _names(text) == [f"a-{number}" for number in range(count)]
+
+
+def test_several_documents_and_lists_are_read() -> None:
+    text = (
+        f"kind: Pod\nmetadata: {{name: a}}\nspec: {{{_POD}}}\n---\n---\n"
+        f"kind: List\nitems: [{{kind: Pod, metadata: {{generateName: b-}}, spec: {{{_POD}}}}}]\n"
+        "---\n"
+        "kind: CronJob\nmetadata: {name: c}\nspec: {jobTemplate: {spec: {parallelism: 2, template: "
+        f"{{spec: {{{_POD}}}}}}}}}}}\n---\nkind: Service\nmetadata: {{name: s}}\n"
+    )
+    found = read_one("w.yaml", text)
+    assert [each.name for each in found.arrivals] == ["a", "b-", "c-0", "c-1"]
+    assert [each.owner for each in found.arrivals[2:]] == ["cronjob/c"] * 2
+    assert found.notes == ("service/s has no pods that are known here, and doesn't count",)
+
+
+def test_json_is_read_too() -> None:
+    assert _names('{"kind": "Pod", "metadata": {"name": "j"}, "spec": {"containers": [{}]}}') == [
+        "j"
+    ]
+
+
+def test_all_that_decides_is_read() -> None:
+    (arrival,) = read_one("w.yaml", _FULL).arrivals
+    kind = arrival.kind
+    assert arrival.lasts == 5400.0
+    assert (kind.namespace, kind.priority, kind.node_name) == ("prod", 7, "n1")
+    assert [dict(each.asks) for each in kind.containers] == [
+        {"cpu": 500, "memory": 2**30},
+        {"cpu": 1500, "memory": 2 * 2**30, "nvidia.com/gpu": 1},
+    ]
+    assert [each.is_sidecar for each in kind.containers] == [True, False]
+    assert kind.terms == ((Match("a", "In", ("b", "c")), Match("metadata.name", "In", ("n1",))),)
+    assert kind.tolerations == (Toleration("t", None, "NoSchedule"), Toleration("u", "v", ""))
+    assert kind.spreads == (Spread("zone", 2, (Match("app", "In", ("web",)),)),)
+    assert kind.overhead == {"cpu": 250}
+
+
+_FULL = """
+kind: Pod
+metadata:
+  name: a
+  namespace: prod
+  annotations: {hami-mock.io/duration: 1h30m}
+  labels: {app: web}
+spec:
+  priority: 7
+  nodeName: n1
+  overhead: {cpu: 250m}
+  initContainers:
+  - {restartPolicy: Always, resources: {limits: {cpu: 0.5, memory: 1Gi}}}
+  containers:
+  - resources:
+      limits: {cpu: 2, memory: 2Gi, nvidia.com/gpu: 1}
+      requests: {cpu: 1500m}
+  tolerations:
+  - {key: t, operator: Exists, effect: NoSchedule}
+  - {key: u, value: v}
+  affinity:
+    nodeAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution:
+        nodeSelectorTerms:
+        - matchExpressions: [{key: a, operator: In, values: [b, c]}]
+          matchFields: [{key: metadata.name, operator: In, values: [n1]}]
+    podAntiAffinity: {}
+  topologySpreadConstraints:
+  - topologyKey: zone
+    maxSkew: 2
+    whenUnsatisfiable: DoNotSchedule
+    labelSelector: {matchLabels: {app: web}}
+  - {topologyKey: host, maxSkew: 1, whenUnsatisfiable: ScheduleAnyway}
+"""
+
+
+def test_it_says_what_isn_t_looked_at() -> None:
+    assert read_one("w.yaml", _FULL).notes == ("pod/a: affinity.podAntiAffinity isn't looked at",)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[1]", "w.yaml: document 1: [1] is not allowed: it must be an object of Kubernetes"),
+        ("a: b: c", "w.yaml: not valid YAML"),
+        ("metadata: {}", "w.yaml: document 1.kind: is missing"),
+        ("kind: Pod\nspec: {}", "w.yaml: document 1.spec.containers: is missing"),
+        (
+            "kind: Pod\nspec: {containers: [{resources: {limits: {cpu: lots}}}]}",
+            "document 1.spec.containers[0].resources.limits.cpu: 'lots' is not allowed: it must be "
+            "a quantity of CPUs such as 2 or 500m",
+        ),
+        (
+            f"---\n---\nkind: Deployment\nspec: {{replicas: many, template: {{spec: {{{_POD}}}}}}}",
+            "w.yaml: document 2.spec.replicas: 'many' is not allowed",
+        ),
+        (
+            f"kind: Pod\nmetadata: {{annotations: {{hami-mock.io/duration: soon}}}}\n"
+            f"spec: {{{_POD}}}",
+            "document 1.metadata.annotations.hami-mock.io/duration: 'soon' is not allowed",
+        ),
+    ],
+)  # fmt: skip
+def test_mistakes_are_told(text: str, problem: str) -> None:
+    problems = problems_of(lambda: read_one("w.yaml", text))
+    assert any(problem in line for line in problems), problems
+
+
+def test_a_workload_without_pods_is_a_mistake(tmp_path: Path) -> None:
+    file = tmp_path / "w.yaml"
+    file.write_text("kind: Service\nmetadata: {name: a}\n")
+    with pytest.raises(UsageError, match="the workload has no pods"):
+        read_workload([str(file)])
+    with pytest.raises(UsageError, match="can't read the workload"):
+        read_workload([str(tmp_path / "none.yaml")])
