@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PROTO_OUT := src/hami_mock/kubelet/_proto
 
-.PHONY: help setup demo test test-all native judges browser e2e e2e-ci e2e-all e2e-prepare lint format fuzz soak load bench picture pictures binary proto references lock sbom clean
+.PHONY: help setup demo test test-all native judges browser e2e e2e-ci e2e-all e2e-prepare fleet fleet-demo fleet-bench lint format fuzz soak load bench picture pictures binary proto references lock sbom clean
 
 help: ## show this list
 	@grep -hE '^[a-z][a-z0-9-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | \
@@ -81,6 +81,17 @@ e2e-prepare: $(READY) ## compile now what e2e-ci and judges need, once; takes mi
 	@$(BIN)/python -m tests.e2e.harness prepare $(RELEASES:%=--kubernetes=%) $(if $(filter all,$(RELEASES)),--cdi)
 	@$(BIN)/python -m tests.judges
 
+fleet-demo: $(READY) ## see 1,000 nodes on a control plane of their own, pods, and a rack that fails
+	@$(BIN)/python -m tests.e2e.harness prepare --fleet
+	@$(BIN)/hami-mock fleet demo
+
+fleet: $(READY) ## prove a fleet on a real control plane with KWOK: 1,000 nodes (needs no root)
+	@$(BIN)/python -m pytest tests/fleet -v --durations=10 -o faulthandler_timeout=400
+
+fleet-bench: $(READY) ## measure 5,000 nodes, pods, an idle fleet and Kueue's quota, beside targets and peers
+	@$(BIN)/python -m tests.e2e.harness prepare --fleet --kueue
+	@$(BIN)/python -m bench.fleet
+
 # What native/ is now, where a client finds it.
 .PHONY: compiled
 compiled: $(READY)
@@ -125,6 +136,11 @@ picture: $(READY) ## record the demo and draw docs/picture.svg
 
 pictures: $(READY) ## draw docs/pictures/ from two simulated hours and a real Prometheus
 	@$(BIN)/python -m tools.pictures
+
+.PHONY: fleet-picture
+fleet-picture: $(READY) ## draw docs/pictures/fleet-page.png: the page of 5,000 nodes, in Chromium
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/browser.txt
+	@$(BIN)/python -m tools.pictures.fleet_page
 
 binary: $(READY) ## make dist/hami-mock, a single file that needs no Python
 	@$(BIN)/python tools/make_binary.py

@@ -9,7 +9,7 @@ from hami_mock.kit.terminal import Style, paint, table
 
 @dataclass(frozen=True)
 class Figure:
-    """One measured number and, where there is one, the most that it should be."""
+    """One measured number and, where there is one, the most or the least that it should be."""
 
     name: str
     value: float
@@ -17,9 +17,12 @@ class Figure:
     at_most: float | None = None
     peer: str = ""
     """What another program for the same purpose was measured to need, if that is known."""
+    at_least: float | None = None
 
     @property
     def is_ok(self) -> bool | None:
+        if self.at_least is not None:
+            return self.value >= self.at_least
         return None if self.at_most is None else self.value <= self.at_most
 
     @property
@@ -96,4 +99,6 @@ def _number(value: float) -> str:
 
 
 def _target(figure: Figure) -> str:
+    if figure.at_least is not None:
+        return f">= {figure.at_least:g}"
     return "" if figure.at_most is None else f"<= {figure.at_most:g}"

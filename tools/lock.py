@@ -21,7 +21,7 @@ COMPILE = [
 SOURCES = {
     "run": ["pyproject.toml"],
     "build": ["--group=build"],
-    "dev": ["pyproject.toml", "--group=dev"],
+    "dev": ["pyproject.toml", "--extra=whatif", "--group=dev"],
     "go": ["--group=go"],
     "browser": ["--group=browser"],
     "driver": ["--group=driver"],

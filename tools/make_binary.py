@@ -18,6 +18,7 @@ from PyInstaller.exceptions import PythonLibraryNotFoundError  # type: ignore[im
 
 from hami_mock import __version__
 from hami_mock.cli.commands import COMMANDS
+from hami_mock.cli.fleet import COMMANDS as FLEET
 from hami_mock.kit.terminal import table
 
 BINARY = Path("dist/hami-mock").absolute()
@@ -29,6 +30,7 @@ HIDDEN = (
     "anyio._backends._asyncio",
     "yaml._yaml",
     *(f"hami_mock.cli.{'ctl.client' if name == 'ctl' else name}" for name in COMMANDS),
+    *(f"hami_mock.cli.fleet.{name.replace('-', '_')}" for name in ("dispatch", "verbs", *FLEET)),
 )
 
 DATA = (
@@ -36,6 +38,9 @@ DATA = (
     "hami_mock/vendors/physics.json",
     "hami_mock/doctor/refusal_words.json",
     "hami_mock/views/page/page.html",
+    "hami_mock/cli/fleet/demo.json",
+    "hami_mock/fleet/page/page.html",
+    *(f"hami_mock/whatif/report.{part}" for part in ("html", "css", "js")),
 )
 
 # Present in a developer's environment, or wanted by a corner of a library that we never enter.

@@ -144,9 +144,10 @@ class Agent:
         yield "configuration", self.configuration
         yield "scenario", self.stage
         if settings.control_socket:
+            from hami_mock.control.commands import Commands
             from hami_mock.control.server import ControlServer
 
-            yield "control", ControlServer(settings.control_socket, self)
+            yield "control", ControlServer(settings.control_socket, partial(Commands, self))
         yield "holders", self.holders
         if kubernetes is not None and (settings.reads_pods or self._node_status):
             from hami_mock.sources.pods import PodReader

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hami_mock.kit.plotting import thinned, ticks
 from tools.pictures import afternoon
-from tools.pictures.charts import Line, Picture, Strip, draw, runs, stacked, thinned, ticks
+from tools.pictures.charts import Line, Picture, Strip, draw, runs, stacked
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]

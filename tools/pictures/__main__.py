@@ -6,13 +6,14 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from hami_mock.kit.plotting import Point
 from tests.e2e.harness.commands import run
 from tests.e2e.harness.errors import HarnessError
 from tests.prometheus.program import prometheus
 from tests.prometheus.server import Prometheus, running
 from tools.pictures import afternoon
 from tools.pictures.afternoon import BEGIN, HOT_CARD, MINUTE, SCRAPE_SECONDS, SECONDS, VISITS
-from tools.pictures.charts import Line, Picture, Point, Strip, draw
+from tools.pictures.charts import Line, Picture, Strip, draw
 
 FOLDER = Path("docs/pictures")
 _END = BEGIN + SECONDS

@@ -78,7 +78,12 @@ def rehearse(
 
     It must have been read for that node (`scenario_reader`).
     """
-    player = Player(scenario, NodeState(node, ignored_xids=ignored_xids), seed)
+    return rehearse_play(Player(scenario, NodeState(node, ignored_xids=ignored_xids), seed), until)
+
+
+def rehearse_play(player: Player, until: float | None = None) -> Rehearsal:
+    """Do the same with a player of a scenario, which has a copy to play on."""
+    scenario = player.scenario
     if until is None and scenario.total is None:
         until = DEFAULT_UNTIL
     rows: list[dict[str, Any]] = []
@@ -100,8 +105,12 @@ def rehearse(
 
 
 def rehearsal_table(rehearsal: Rehearsal, node: Node) -> Iterator[str]:
+    return rehearsal_lines(rehearsal, f"node {node.name}")
+
+
+def rehearsal_lines(rehearsal: Rehearsal, where: str) -> Iterator[str]:
     name, total = rehearsal.scenario.name, rehearsal.scenario.total
-    yield f"{paint(name, Style.BOLD)} on node {node.name}, with seed {rehearsal.seed}:"
+    yield f"{paint(name, Style.BOLD)} on {where}, with seed {rehearsal.seed}:"
     yield ""
     rows = (
         (durations.show(row["time"]), row["step"], row["what"], _names(row["targets"]))
