@@ -9,7 +9,7 @@ import pytest
 
 from hami_mock.fleet.fleet import Fleet
 from hami_mock.fleet.page import feed
-from hami_mock.fleet.snapshot import Mark
+from hami_mock.fleet.snapshot import Change, Mark
 from hami_mock.node.event_kinds import Kind
 from hami_mock.views.http import server
 from hami_mock.views.page.feed import message
@@ -110,12 +110,37 @@ def test_nothing_is_looked_at_while_nobody_looks(
     with Viewer(shown.address) as viewer:
         viewer.next()
     wait_for_viewers(shown, 0)
-    looked: list[object] = []
-    monkeypatch.setattr(shown.feed._snapshot, "look", looked.append)
-    shown.act("fail", "t4-0")
-    threading.Event().wait(feed._REST_SECONDS * 3)
+    looks = 0
+
+    def counted(_most: int) -> Change:
+        nonlocal looks
+        looks += 1
+        return Change(is_other=False, rows=[])
+
+    monkeypatch.setattr(shown.feed._snapshot, "look", counted)
+    monkeypatch.setattr(feed, "_REST_SECONDS", 0.0)
+    for _ in range(5):
+        shown.act("fail", "t4-0")
+        shown.act("recover", "t4-0")
+        threading.Event().wait(0.2)
     # One look may have been on its way.
-    assert len(looked) <= 1
+    assert looks <= 1
+
+
+def test_changes_soon_after_each_other_are_told_together(
+    shown: ShownFleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed, "_REST_SECONDS", 3.0)
+    with Viewer(shown.address) as viewer:
+        told = viewer.messages()
+        next(told)
+        for number in range(24):
+            shown.call(place, shown.fleet, f"a100-{number}", assigned_pod("p", ("G", 80000, 50)))
+        messages, rows = 0, 0
+        while rows < 24:
+            messages += 1
+            rows += len(next(told)[1].get("rows", ())) // 5
+    assert messages <= 8
 
 
 def test_a_quiet_fleet_is_said_to_be_quiet(

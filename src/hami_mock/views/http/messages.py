@@ -67,7 +67,7 @@ def answer_to(head: bytes, routes: Routes) -> Answer | Stream | Pieces:
     if route is None:
         folder, slash, name = path.rpartition("/")
         behind = routes.get(folder + slash)
-        if name and isinstance(behind, Named):
+        if isinstance(behind, Named):
             return behind.answer(name)
     if route is None or isinstance(route, Named):
         known = "try " + " ".join(routes) + "\n"
