@@ -74,7 +74,7 @@ e2e-all: e2e-ci ## the same on Kubernetes 1.36 too, CDI on containerd 2, and wha
 	@for release in oldest newest; do $(MAKE) e2e-on-$$release E2E_FLAGS="--slow -m slow"; done
 
 e2e-on-%: $(READY)
-	@$(BIN)/python -m pytest $(E2E_TESTS) -v --durations=10 --kubernetes $* $(E2E_FLAGS)
+	@$(BIN)/python -m pytest $(E2E_TESTS) -v --durations=10 -o faulthandler_timeout=400 --kubernetes $* $(E2E_FLAGS)
 
 RELEASES := oldest newest
 e2e-prepare: $(READY) ## compile now what e2e-ci and judges need, once; takes minutes (RELEASES=all: e2e-all)
