@@ -98,6 +98,7 @@ compiled: $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 
 judges: compiled native ## let NVIDIA's own programs and other clients of NVML look at the driver
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/driver.txt
 	@# Where `make test` runs first, NVIDIA's nvidia-smi isn't there yet to be compared with ours.
 	@$(BIN)/python -m pytest tests/judges tests/driver/test_smi_real.py --durations=5
 
