@@ -247,7 +247,7 @@ def _names(names: Sequence[str]) -> str:
     listed = ", ".join(map(_text, others[:MOST_NAMES]))
     more = f" and {len(others) - MOST_NAMES:,} more" if len(others) > MOST_NAMES else ""
     summary = f"<summary>{_text(first)} …</summary>"
-    return f"<details>{summary}{listed}{more}</details>"
+    return f"<details>{summary}<span>{listed}{more}</span></details>"
 
 
 def _table(
