@@ -150,14 +150,19 @@ def test_each_container_shows_its_own_load_until_its_pod_is_gone(
     node: Mock, figures: Figures
 ) -> None:
     utilization = "hami_container_device_utilization_ratio"
+    # What the annotations say; the one without is idle, and has no room for a whole context.
+    used = {"first": 2700 * MIB, "second": 2000 * MIB, "quiet": 300 * MIB}
     told = wait_for_rows(
-        node, "the containers' loads", lambda found: by_container(found, utilization) == BUSY
+        # A container's memory is allocated after its slot: it is known a moment later.
+        node,
+        "the containers' loads",
+        lambda found: (
+            by_container(found, utilization) == BUSY
+            and by_container(found, "hami_vgpu_memory_used_bytes") == used
+        ),
     )
     limits = by_container(told, "hami_vgpu_memory_limit_bytes")
-    used = by_container(told, "hami_vgpu_memory_used_bytes")
     assert limits == {name: memory * MIB for name, memory in LIMITS.items()}
-    # What the annotations say; the one without is idle, and has no room for a whole context.
-    assert used == {"first": 2700 * MIB, "second": 2000 * MIB, "quiet": 300 * MIB}
     on_cards = sum(row.value for row in told["hami_host_gpu_memory_used_bytes"])
     assert on_cards == sum(used.values())
 
