@@ -3,6 +3,8 @@
 A new kind of fault is one row here, and whatever a view does about it.
 """
 
+from collections import ChainMap
+from collections.abc import Mapping
 from dataclasses import replace
 
 from hami_mock.kit import durations
@@ -145,7 +147,7 @@ STOPPED = FaultKind(
 START = Verb("start-node", On.NODES, "start nodes that were stopped", ("start-node 'a100-*'",))
 OF_NODES: dict[str, Verb] = {row.verb: row for row in (STOPPED, START)}
 """What can be done to nodes as a whole, where there are several: in a fleet."""
-EVERY_VERB = {**VERBS, **OF_NODES}
+EVERY_VERB: Mapping[str, Verb] = ChainMap(VERBS, OF_NODES)
 
 
 def fault_kinds() -> list[FaultKind]:
