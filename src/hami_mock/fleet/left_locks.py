@@ -59,19 +59,10 @@ class LeftLocks:
         The server refuses it if a lock isn't the same any more. Raises ClusterError.
         """
         held = self.seen.get(node_name, {})
-        is_own = all(
-            (lock := locks.read_lock(text))
-            and lock.names_pod
-            and lock.is_of(pod.namespace, pod.name)
-            for text in held.values()
-        )
-        if not held or not is_own:
+        if not held or not all(_names(text, pod) for text in held.values()):
             return False
-        paths = {
-            f"/metadata/annotations/{key.replace('/', '~1')}": text for key, text in held.items()
-        }
-        tests = [{"op": "test", "path": path, "value": text} for path, text in paths.items()]
-        removals = [{"op": "remove", "path": path} for path in paths]
+        tests = [{"op": "test", "path": _path(key), "value": text} for key, text in held.items()]
+        removals = [{"op": "remove", "path": _path(key)} for key in held]
         try:
             await self._kubernetes.patch(NODES, node_name, [*tests, *removals])
         except Invalid:

@@ -1,6 +1,5 @@
 """A fleet's process: in a list all that keeps its nodes, shows them or changes them."""
 
-import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -23,8 +22,6 @@ from hami_mock.fleet.pods import BOUND, FleetPods
 from hami_mock.fleet.snapshot import Snapshot
 from hami_mock.fleet.status import fleet_status, writes_status
 from hami_mock.kit.supervision import Supervisor
-
-_log = logging.getLogger(__name__)
 
 
 class Part(Protocol):

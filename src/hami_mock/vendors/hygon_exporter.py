@@ -11,8 +11,6 @@ _VDCU = (
     ("container_name", "{container}"),
 )
 
-_VDCU_USE = "Utilization by a vDCU (in %)."
-
 EXPORTER = Exporter(
     port=16080,
     has_empty_labels=True,

@@ -19,7 +19,6 @@ from hami_mock.whatif.demand import (
 )
 
 _TEXT: Kind[str] = checked(lambda value: isinstance(value, str), "a text", {})
-_TRUTH: Kind[bool] = checked(lambda value: isinstance(value, bool), "true or false", {})
 _OPERATORS = choice("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _EFFECTS = choice("NoSchedule", "PreferNoSchedule", "NoExecute")
 _DURATION = Kind(durations.parse, durations.FORM)
