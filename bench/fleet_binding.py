@@ -94,7 +94,7 @@ async def _measure(folder: Path, pods: int) -> dict[str, float]:
 
     config = folder / "fleet.yaml"
     config.write_text(_POOLS)
-    fleet = Fleet("bench", load_pools({"config": str(config)}))
+    fleet = Fleet("bench", load_pools(str(config)))
     cards = {name: fleet.state(of).node.cards[0].uuid for name, of in fleet.members.items()}
     (folder / "cards").write_text(json.dumps(cards))
 

@@ -91,7 +91,7 @@ def _state(job: Object) -> str:
 def _nodes(running: Sandbox) -> Iterator[dict[str, Any]]:
     file = running.folder / "fleet.yaml"
     file.write_text(pool_file("a", _NODES))
-    (pool,) = load_pools({"config": str(file)})
+    (pool,) = load_pools(str(file))
     for index in range(_NODES):
         yield node_object(pool, state_of(pool, index), "kueue", int(time.time()))
 

@@ -74,7 +74,7 @@ async def _measure(nodes: int, folder: Path) -> dict[str, float]:
 
     file = folder / "fleet.yaml"
     file.write_text(pool_file("a100", nodes))
-    fleet = Fleet("bench", load_pools({"config": str(file)}))
+    fleet = Fleet("bench", load_pools(str(file)))
     controller = Controller(fleet, _Nowhere(), Budget(0))  # type: ignore[arg-type]
     told = {}
     async with anyio.create_task_group() as tasks:

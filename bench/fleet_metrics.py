@@ -77,7 +77,7 @@ def main(words: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / "fleet.yaml"
         config.write_text(_POOLS % (nodes, _NONE))
-        pools = load_pools({"config": str(config)})
+        pools = load_pools(str(config))
     found: dict[str, Any] = {"loaded_mb": _rss()}
     fleet = Fleet("bench", pools)
     found["nodes_mb"] = _rss()

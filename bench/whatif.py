@@ -15,7 +15,7 @@ from hami_mock.whatif.cluster_model import load_fleet
 from hami_mock.whatif.demand import Workload
 from hami_mock.whatif.placer import place
 from hami_mock.whatif.rules import Rules
-from hami_mock.whatif.trace import read_nodes, read_trace
+from hami_mock.whatif.trace import read_trace
 
 SEED = 20230
 PODS = 10_865
@@ -61,8 +61,8 @@ def trace_text(pods: int = PODS, seed: int = SEED) -> str:
 
 
 def fleet(policy: str) -> tuple[Pool, ...]:
-    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
-        Path(file.name).write_text(read_nodes("nodes.csv", nodes_text()))
+    with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+        Path(file.name).write_text(nodes_text())
         return load_fleet(file.name, Rules.of(policy))
 
 

@@ -33,7 +33,7 @@ def invented_fleet(folder: Path, text: str = SMALL) -> Fleet:
     """Return a fleet whose nodes are all there and ready, and empty."""
     file = folder / "fleet.yaml"
     file.write_text(text)
-    fleet = Fleet("demo", load_pools({"config": str(file)}))
+    fleet = Fleet("demo", load_pools(str(file)))
     for member in fleet.members.values():
         member.is_there = member.is_ready = True
     return fleet

@@ -96,7 +96,7 @@ class Rig:
 @asynccontextmanager
 async def fleet_rig(folder: Path, pools: str = POOLS) -> AsyncIterator[Rig]:
     """Serve a fleet's nodes; nothing of the fleet runs yet."""
-    fleet = Fleet("test", load_pools({"config": config_file(folder, pools)}))
+    fleet = Fleet("test", load_pools(config_file(folder, pools)))
     with anyio.fail_after(60):
         async with api_server(folder) as server, Kubernetes() as kubernetes:
             for name in fleet.members:

@@ -57,18 +57,15 @@ def parser() -> Parser:
         notes=_NOTES,
         examples=(
             "whatif --fleet examples/whatif/fleet.yaml --workload examples/whatif/inference.yaml",
-            "whatif --fleet fleet.yaml --workload trace.csv --policy binpack --policy spread",
+            "whatif --fleet nodes.csv --workload trace.csv --policy binpack --policy spread",
             "whatif --fleet fleet.yaml --workload jobs.yaml web.yaml --buy a100 --fit 95",
             "whatif --fleet fleet.yaml --workload jobs.yaml --add a100=4 --report report.html",
             "whatif --fleet fleet.yaml --workload jobs.yaml -o json | jq .answer",
         ),
     )
-    parser.add(
-        "--fleet",
-        "the configuration file whose pools are the fleet",
-        metavar="FILE",
-        required=True,
-    )
+    text = "the configuration file whose pools are the fleet, or a list of nodes (.csv) with the "
+    text += "columns cpu_milli, memory_mib, gpu and model"
+    parser.add("--fleet", text, metavar="FILE", required=True)
     text = "a file with pods that arrive; several files one after the other"
     how: dict[str, Any] = {"nargs": "+", "action": "extend", "metavar": "FILE", "required": True}
     parser.add("--workload", text, **how)

@@ -56,8 +56,12 @@ class ConfigFile:
 
 
 def read(path: str) -> ConfigFile:
-    """Read a file. Raises UsageError with all that is wrong with its form."""
-    text = read_text("--config: can't read", path)
+    """Read the file of `--config`. Raises UsageError with all that is wrong with its form."""
+    return parse(path, read_text("--config: can't read", path))
+
+
+def parse(path: str, text: str) -> ConfigFile:
+    """Return what a file's text says. Raises UsageError with all that is wrong with its form."""
     # Here, because most agents have no file, and the parser takes longer to load than the flags.
     from hami_mock.kit import strict_yaml
 

@@ -8,11 +8,12 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from hami_mock.errors import UsageError
+from hami_mock.kit.files import read_text
 from hami_mock.kit.text import LONGEST_LINE, cut
 from hami_mock.kubelet.limits import Version
 from hami_mock.node.ways import Units
 from hami_mock.settings.card_groups import card_groups
-from hami_mock.settings.config_file import ConfigFile, Section, read
+from hami_mock.settings.config_file import ConfigFile, Section, parse, read
 from hami_mock.settings.layers import (
     Entry,
     Layer,
@@ -36,6 +37,8 @@ _DeviceConfigs = Callable[[str], "DeviceConfig | None"]
 
 # Linux takes 107 bytes for the path of a unix socket; the longest of our names needs 48 of them.
 LONGEST_SOCKET_DIR = 107 - len("/") - 48
+
+NO_FLAGS: Mapping[str, str] = {}
 
 __all__ = ["Named", "Settings", "VendorSettings", "load"]
 
@@ -146,16 +149,17 @@ def load_all(flags: Mapping[str, str]) -> tuple[Settings, ...]:
     return tuple(_load(flags, {}, for_all=True)[1])
 
 
-def load_pools(flags: Mapping[str, str]) -> tuple[Pool, ...]:
-    """Return the pools of the file, with the settings of their nodes.
+def load_pools(
+    path: str, flags: Mapping[str, str] = NO_FLAGS, text: str | None = None
+) -> tuple[Pool, ...]:
+    """Return the pools of a file, with the settings of their nodes.
 
-    Flags and variables say which cards this node has, and nothing of those. Raises UsageError with
-    a line for each mistake, also if there are no pools.
+    Without a text, the file is read. Flags and variables say which cards this node has, and nothing
+    of those. Raises UsageError with a line for each mistake, also if there are no pools.
     """
     problems: list[str] = []
     strong = [environment_layer(os.environ, problems, []), text_layer(flags, "--", problems)]
-    path = str(strongest("config", strong) or "")
-    file = read(path)
+    file = parse(path, read_text("can't read the fleet", path) if text is None else text)
     if not file.pools:
         problems.append(f"{path}: it has no pools: give a list of them, each with name and nodes")
     weak = file_layer(path, file.entries, problems)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from hami_mock.errors import UsageError
 from hami_mock.fleet.nodes import labels_of, node_of
 from hami_mock.hami import scores
+from hami_mock.kit.files import read_text
 from hami_mock.node.cards import Card, card_uuid
 from hami_mock.node.hami_side import HamiSide
 from hami_mock.node.labels import node_labels
@@ -24,6 +25,7 @@ from hami_mock.whatif.arrays import Whole, np
 from hami_mock.whatif.card_model import CardKind, Cards, PoolCard, joined
 from hami_mock.whatif.demand import CPU, RAM
 from hami_mock.whatif.rules import CardPolicy, Rules
+from hami_mock.whatif.trace import is_table, read_nodes
 
 PODS = "pods"
 FLEET = "what-if"
@@ -92,14 +94,15 @@ class Cluster:
 
 
 def load_fleet(path: str, rules: Rules) -> tuple[Pool, ...]:
-    """Return the pools of a file, with HAMi's resources. Raises UsageError.
+    """Return the pools of a file, with HAMi's resources: a list of nodes if it is called .csv.
 
-    Without HAMi's scheduler they are the same, so that one can compare.
+    Without HAMi's scheduler they are the same, so that one can compare. Raises UsageError.
     """
-    flags = {"config": path, "hami": "on"}
+    flags = {"hami": "on"}
     if rules.cards is CardPolicy.TOPOLOGY:
         flags["hami-topology-score"] = "on"
-    return load_pools(flags)
+    text = read_text("can't read the fleet", path)
+    return load_pools(path, flags, read_nodes(path, text) if is_table(path) else text)
 
 
 def cluster_of(pools: Iterable[Pool]) -> Cluster:

@@ -64,6 +64,10 @@ class _Row(NamedTuple):
         return cut((self.values.get(key) or "").strip())
 
 
+def is_table(path: str) -> bool:
+    return path.lower().endswith(".csv")
+
+
 def read_trace(path: str, text: str) -> Workload:
     """Return the pods of a trace, in the order of their creation. Raises UsageError."""
     needed = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")

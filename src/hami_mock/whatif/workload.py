@@ -82,7 +82,7 @@ def read_workload(paths: Iterable[str]) -> Workload:
 
 def read_one(path: str, text: str) -> Workload:
     """Return the pods of a file's text: a trace if it is called .csv. Raises UsageError."""
-    if path.lower().endswith(".csv"):
+    if trace.is_table(path):
         return trace.read_trace(path, text)
     try:
         documents = strict_yaml.load_all(text, MOST_BYTES)

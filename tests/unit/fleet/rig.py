@@ -21,7 +21,7 @@ def pools(*rows: str, options: str = "hami: true\nvendors: nvidia") -> tuple[Poo
     with TemporaryDirectory() as folder:
         path = Path(folder) / "fleet.yaml"
         path.write_text(text)
-        return load_pools({"config": str(path)})
+        return load_pools(str(path))
 
 
 def fleet_of(

@@ -18,7 +18,7 @@ T4 = 15360
 def shape(folder: Path, hami: str = "true") -> Shape:
     file = folder / "fleet.yaml"
     file.write_text(POOLS.format(hami=hami))
-    (pool,) = load_pools({"config": str(file)})
+    (pool,) = load_pools(str(file))
     return Shape.of(pool)
 
 
@@ -75,7 +75,7 @@ def test_cores_are_percent_of_a_card_whatever_a_maker_counts(tmp_path: Path) -> 
     file = tmp_path / "fleet.yaml"
     text = "vendors: [mthreads]\nhami: true\npools: [{name: a, nodes: 1, mthreads: {cards: 2}}]\n"
     file.write_text(text)
-    (pool,) = load_pools({"config": str(file)})
+    (pool,) = load_pools(str(file))
     found = Shape.of(pool)
     assert found.whole.cores == 200
     asked = {"mthreads.com/vgpu": 1, "mthreads.com/sgpu-core": 8}

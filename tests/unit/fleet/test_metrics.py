@@ -37,7 +37,7 @@ class Clock:
 
 class Rig:
     def __init__(self, folder: Path) -> None:
-        self.fleet = Fleet("f", load_pools({"config": config_file(folder, POOLS)}))
+        self.fleet = Fleet("f", load_pools(config_file(folder, POOLS)))
         self.clock = Clock()
         self.metrics = FleetMetrics(self.fleet, readings=Readings(self.fleet, clock=self.clock))
 

@@ -24,7 +24,7 @@ async def nothing() -> AsyncGenerator[Change, None]:
 
 @pytest.fixture
 def fleet(tmp_path: Path) -> Fleet:
-    return Fleet("f", load_pools({"config": config_file(tmp_path, POOLS)}))
+    return Fleet("f", load_pools(config_file(tmp_path, POOLS)))
 
 
 def pod(name: str, node: str = "a-0", phase: str = "Running", **annotations: str) -> Object:

@@ -8,7 +8,7 @@ from bench import whatif as bench
 from hami_mock.errors import UsageError
 from hami_mock.whatif.cluster_model import cluster_of, load_fleet
 from hami_mock.whatif.rules import Rules
-from hami_mock.whatif.trace import read_nodes, read_trace
+from hami_mock.whatif.trace import read_trace
 from hami_mock.whatif.workload import read_one
 
 _HEADER = (
@@ -62,8 +62,8 @@ def test_a_list_of_nodes_is_a_fleet(tmp_path: Path) -> None:
         "sn,cpu_milli,memory_mib,gpu,model\n"
         "n1,96000,393216,2,T4\nn2,96000,393216,2,T4\nn3,64000,262144,0,\n"
     )
-    file = tmp_path / "fleet.yaml"
-    file.write_text(read_nodes("nodes.csv", text))
+    file = tmp_path / "nodes.csv"
+    file.write_text(text)
     cluster = cluster_of(load_fleet(str(file), Rules()))
     assert [model.pool.nodes for model in cluster.models] == [2, 1]
     assert cluster.all["cpu"].tolist() == [96_000, 96_000, 64_000]

@@ -43,7 +43,7 @@ def parser() -> Parser:
 
 def run(parsed: Parsed) -> int:
     """Examine and print; return 1 if there are errors, 3 if there is nobody to ask, else 0."""
-    fleet = Fleet(parsed.name, load_pools({"config": parsed.file})) if parsed.file else None
+    fleet = Fleet(parsed.name, load_pools(parsed.file)) if parsed.file else None
     status = asked(parsed, "status") if has_process(parsed) else None
     try:
         facts = anyio.run(_look, parsed.name, fleet, status)

@@ -60,7 +60,7 @@ def parser() -> Parser:
 
 
 def run(parsed: Parsed) -> None:
-    pools = load_pools({"config": parsed.file})
+    pools = load_pools(parsed.file)
     bind = Bind(parsed.bind)
     if parsed.output == _STDOUT:
         say(as_yaml([*nodes(pools, parsed.name), *stages(bind)]), end="")

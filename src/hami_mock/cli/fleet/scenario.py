@@ -70,7 +70,7 @@ def _check(parsed: Parsed) -> None:
         raise UsageError("--fleet: it is missing: name the configuration file with the pools")
     # What happens on the copy of the fleet is no news.
     logs.set_up("error", "text")
-    fleet = Fleet(parsed.name, load_pools({"config": parsed.fleet}))
+    fleet = Fleet(parsed.name, load_pools(parsed.fleet))
     text = read_text("can't read the scenario", parsed.file, MOST_REQUEST_BYTES)
     read = read_scenario(text, parsed.file, fleet)
     rehearsed = rehearse_play(Player(read, OnFleet(fleet), parsed.seed), parsed.until)

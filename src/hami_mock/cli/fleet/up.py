@@ -70,7 +70,7 @@ def parser() -> Parser:
 
 def run(parsed: Parsed) -> None:
     check_name(parsed.name)
-    fleet = Fleet(parsed.name, load_pools({"config": parsed.file}))
+    fleet = Fleet(parsed.name, load_pools(parsed.file))
     if parsed.dry_run:
         plan = planned(fleet)
         show(plan, parsed.output, _plan_lines(plan))
