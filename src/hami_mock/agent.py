@@ -25,7 +25,7 @@ from hami_mock.settings.settings import Settings
 from hami_mock.sources.configuration import Configuration, Source
 from hami_mock.sources.configured import ConfiguredSource, first_node
 from hami_mock.sources.holders import HolderReader
-from hami_mock.sources.host import Host, access_to
+from hami_mock.sources.host import Host, permission_for
 from hami_mock.sources.inventory import Inventory
 from hami_mock.sources.late_load import LateLoad
 from hami_mock.views.deviceplugin.directory import SocketDirectory
@@ -89,7 +89,7 @@ class Agent:
 
             self.source = AnnotatedSource(
                 settings, self.state, self.inventory, kubernetes.watch_node,
-                partial(access_to, kubernetes),
+                partial(permission_for, kubernetes),
             )  # fmt: skip
         self.configuration = Configuration(settings, flags or {}, self.state, self.source)
         self.reload = self.configuration.reload

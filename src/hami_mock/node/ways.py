@@ -37,7 +37,7 @@ class Policy:
 
 
 @dataclass(frozen=True)
-class Access:
+class Permission:
     """Whether the API server lets the agent write its node's status; `refusal` says why not.
 
     `is_known` is False where it gave no answer.
@@ -47,22 +47,22 @@ class Access:
     refusal: str = ""
     is_known: bool = True
 
-    def after(self, before: "Access") -> "Access":
+    def after(self, before: "Permission") -> "Permission":
         """Return what holds now: a server that is away has taken no right back."""
         return before if before.is_allowed and not self.is_known else self
 
 
-NO_ACCESS = Access()
+NO_PERMISSION = Permission()
 
 
-def policy(units: Units, access: Access, *, hami: bool) -> Policy:
+def policy(units: Units, permission: Permission, *, hami: bool) -> Policy:
     match units:
         case Units.PLUGIN:
             return Policy(Which.NONE, "you chose --units plugin")
         case Units.STATUS:
             return Policy(Which.ALL, "you chose --units status")
-        case Units.AUTO if not access.is_allowed:
-            return Policy(Which.NONE, access.refusal)
+        case Units.AUTO if not permission.is_allowed:
+            return Policy(Which.NONE, permission.refusal)
         case Units.AUTO if hami:
             return Policy(
                 Which.ALL, "with HAMi: its scheduler decides which card's units a pod gets"

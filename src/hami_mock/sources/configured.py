@@ -15,7 +15,7 @@ from hami_mock.node.event_kinds import Kind
 from hami_mock.node.holders import Holders
 from hami_mock.node.sizing import Node, Past, Share, size
 from hami_mock.node.state import NodeState
-from hami_mock.node.ways import NO_ACCESS, Access, Units, policy
+from hami_mock.node.ways import NO_PERMISSION, Permission, Units, policy
 from hami_mock.settings.settings import Settings, VendorSettings
 from hami_mock.sources import host, unit_record
 from hami_mock.sources.host import Host
@@ -34,7 +34,7 @@ def configured_node(
     settings: Settings,
     version: Version | None,
     past: Past = _NO_PAST,
-    access: Access = NO_ACCESS,
+    permission: Permission = NO_PERMISSION,
 ) -> Node:
     """Return the node that the settings make, for a kubelet of some version.
 
@@ -47,7 +47,7 @@ def configured_node(
     shares = [share for vendor, own in cards for share in _shares(vendor, own)]
     if not settings.device_plugins:
         shares = []
-    way = policy(settings.units, access, hami=settings.hami)
+    way = policy(settings.units, permission, hami=settings.hami)
     resources, left_out = size(shares, version, past, way)
     if left_out:
         raise UsageError([f"{name}: {reason}" for name, reason in left_out])
@@ -61,7 +61,7 @@ def vendor_cards(settings: Settings, vendor: VendorSettings) -> tuple[Card, ...]
 async def plan(
     settings: Settings,
     past: Past = _NO_PAST,
-    if_unknown: Access = NO_ACCESS,
+    if_unknown: Permission = NO_PERMISSION,
     before: Host = _UNKNOWN,
 ) -> tuple[Node, Host]:
     """Return what the node will offer, and what is known of its kubelet and the API server.
@@ -70,7 +70,7 @@ async def plan(
     what was known, if the API server doesn't answer now.
     """
     known = (await host.ask(settings, if_unknown)).after(before)
-    return configured_node(settings, known.version, past, known.access), known
+    return configured_node(settings, known.version, past, known.permission), known
 
 
 async def first_node(settings: Settings) -> tuple[Node, Host]:

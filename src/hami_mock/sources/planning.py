@@ -9,7 +9,7 @@ from hami_mock.errors import NotThere, UsageError
 from hami_mock.kubelet.limits import Version
 from hami_mock.node.cards import Card
 from hami_mock.node.sizing import Node
-from hami_mock.node.ways import Access
+from hami_mock.node.ways import Permission
 from hami_mock.settings.settings import Settings
 from hami_mock.sources import configured
 
@@ -29,7 +29,7 @@ async def plan(settings: Settings, document: Mapping[str, Any] | None = None) ->
     """
     if not settings.is_companion:
         # What the manifests allow.
-        node, host = await configured.plan(settings, if_unknown=Access(is_allowed=True))
+        node, host = await configured.plan(settings, if_unknown=Permission(is_allowed=True))
         return Plan(node, host.version)
     # Here, because it takes long to load, and few have a real plugin.
     from hami_mock.sources.annotated.derive import derive
@@ -37,8 +37,8 @@ async def plan(settings: Settings, document: Mapping[str, Any] | None = None) ->
     from hami_mock.sources.annotated.source import device_config
 
     document = await _ask(settings.node_name) if document is None else document
-    access = Access(is_allowed=True)
-    derived = derive(document, settings, config=device_config(settings), access=access)
+    permission = Permission(is_allowed=True)
+    derived = derive(document, settings, config=device_config(settings), permission=permission)
     return Plan(derived.node, settings.kubelet_version or version_of(document), derived.reasons)
 
 

@@ -10,7 +10,7 @@ from hami_mock.node.devices import CountedUnits, Devices
 from hami_mock.node.resources import Resource
 from hami_mock.node.sizing import Node, Past, release
 from hami_mock.node.unit_devices import UnitDevices
-from hami_mock.node.ways import NO_ACCESS, Access
+from hami_mock.node.ways import NO_PERMISSION, Permission
 from hami_mock.settings.settings import load
 from hami_mock.sources.configured import configured_node
 from tests.unit.builders import NODE, counts, problems_of, resource_named
@@ -18,19 +18,19 @@ from tests.unit.builders import NODE, counts, problems_of, resource_named
 GPU, CORES, MEMORY = "nvidia.com/gpu", "nvidia.com/gpucores", "nvidia.com/gpumem"
 PERCENTAGE = f"{MEMORY}-percentage"
 UNITS = {CORES, MEMORY, PERCENTAGE}
-ALLOWED = Access(is_allowed=True)
-REFUSED = Access(refusal="the role needs the verb patch for nodes/status")
+ALLOWED = Permission(is_allowed=True)
+REFUSED = Permission(refusal="the role needs the verb patch for nodes/status")
 
 
 def node_of(
     version: Version | None = (1, 35),
-    access: Access = ALLOWED,
+    permission: Permission = ALLOWED,
     past: Past | None = None,
     **flags: Any,
 ) -> Node:
     values = {"node-name": NODE, "vendors": "nvidia"}
     values |= {name.replace("_", "-"): str(value) for name, value in flags.items()}
-    return configured_node(load(values), version, past or Past(), access)
+    return configured_node(load(values), version, past or Past(), permission)
 
 
 def in_status(node: Node) -> set[str]:
@@ -78,7 +78,7 @@ def test_with_hami_all_units_go_on_every_kubelet() -> None:
 
 @pytest.mark.parametrize(("units", "expected"), [("plugin", set()), ("status", UNITS)])
 def test_who_has_chosen_gets_that(units: str, expected: set[str]) -> None:
-    node = node_of((1, 37) if units == "plugin" else (1, 35), NO_ACCESS, units=units)
+    node = node_of((1, 37) if units == "plugin" else (1, 35), NO_PERMISSION, units=units)
     assert in_status(node) == expected
     assert {resource_named(node, name).why for name in UNITS} == {f"you chose --units {units}"}
     assert resource_named(node, GPU).why == ""

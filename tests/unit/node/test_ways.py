@@ -1,18 +1,18 @@
 import pytest
 
 from hami_mock.kubelet.limits import Version
-from hami_mock.node.ways import NO_ACCESS, Access, Units, Which, needed, policy
+from hami_mock.node.ways import NO_PERMISSION, Permission, Units, Which, needed, policy
 
-ALLOWED = Access(is_allowed=True)
-REFUSED = Access(refusal="the role needs the verb patch for nodes/status")
+ALLOWED = Permission(is_allowed=True)
+REFUSED = Permission(refusal="the role needs the verb patch for nodes/status")
 
 
-@pytest.mark.parametrize("access", [ALLOWED, REFUSED, NO_ACCESS])
+@pytest.mark.parametrize("permission", [ALLOWED, REFUSED, NO_PERMISSION])
 @pytest.mark.parametrize("hami", [True, False])
-def test_who_has_chosen_gets_that_wherever_it_is(access: Access, hami: bool) -> None:
-    chosen = policy(Units.PLUGIN, access, hami=hami)
+def test_who_has_chosen_gets_that_wherever_it_is(permission: Permission, hami: bool) -> None:
+    chosen = policy(Units.PLUGIN, permission, hami=hami)
     assert (chosen.which, chosen.why) == (Which.NONE, "you chose --units plugin")
-    chosen = policy(Units.STATUS, access, hami=hami)
+    chosen = policy(Units.STATUS, permission, hami=hami)
     assert (chosen.which, chosen.why) == (Which.ALL, "you chose --units status")
 
 
@@ -20,7 +20,7 @@ def test_who_has_chosen_gets_that_wherever_it_is(access: Access, hami: bool) -> 
 def test_where_the_status_may_not_be_written_auto_says_why(hami: bool) -> None:
     assert policy(Units.AUTO, REFUSED, hami=hami).which is Which.NONE
     assert policy(Units.AUTO, REFUSED, hami=hami).why == REFUSED.refusal
-    assert policy(Units.AUTO, NO_ACCESS, hami=hami).why == "", "nobody was asked"
+    assert policy(Units.AUTO, NO_PERMISSION, hami=hami).why == "", "nobody was asked"
 
 
 def test_auto_puts_all_of_hamis_units_into_the_status_and_else_what_needs_it() -> None:

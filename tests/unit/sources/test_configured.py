@@ -11,7 +11,7 @@ from hami_mock.kit.folder_watch import FolderWatch
 from hami_mock.kubelet.pod_resources import PodResources
 from hami_mock.node.event_kinds import Kind
 from hami_mock.node.state import NodeState
-from hami_mock.node.ways import Access
+from hami_mock.node.ways import Permission
 from hami_mock.settings.settings import Settings, load
 from hami_mock.sources import configured, host
 from hami_mock.sources.configured import ConfiguredSource, configured_node
@@ -21,19 +21,19 @@ from hami_mock.sources.inventory import Inventory
 from tests.unit.builders import NODE, resource_named
 
 MEMORY = "nvidia.com/gpumem"
-REFUSED = Access(refusal="the role needs the verb patch for nodes/status")
-ALLOWED = Access(is_allowed=True)
-AWAY = Access(refusal="can't reach the API server", is_known=False)
+REFUSED = Permission(refusal="the role needs the verb patch for nodes/status")
+ALLOWED = Permission(is_allowed=True)
+AWAY = Permission(refusal="can't reach the API server", is_known=False)
 
 
 class Server:
     """An API server that answers with these, the last of them for good."""
 
-    def __init__(self, *answers: Access) -> None:
+    def __init__(self, *answers: Permission) -> None:
         self._answers = [*answers]
         self.asked = 0
 
-    async def ask(self, settings: Settings, if_unknown: Access) -> Host:
+    async def ask(self, settings: Settings, if_unknown: Permission) -> Host:
         self.asked += 1
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         return Host((1, 37), answer)
@@ -42,7 +42,7 @@ class Server:
 class Rig:
     def __init__(self, folder: Path, *, is_connected: bool = True, **flags: Any) -> None:
         self.settings = settings_of(**flags)
-        self.state = NodeState(configured_node(self.settings, (1, 37), access=REFUSED))
+        self.state = NodeState(configured_node(self.settings, (1, 37), permission=REFUSED))
         reader = HolderReader(self.state, PodResources(""))
         inventory = Inventory(self.settings, self.state, reader, FolderWatch(folder))
         # Nobody can say what pods hold, but there are none: the plugins have just begun.
