@@ -123,8 +123,9 @@ class Agent:
 
             plugins = self._plugins
             self._node_status = node_status.NodeStatus(
-                self.state, kubernetes, plugins.registrations, plugins.has
-            )
+                self.state, kubernetes, plugins.registrations, plugins.has,
+                self.inventory.forget_units_in_status,
+            )  # fmt: skip
 
     def _parts(self) -> Iterator[tuple[str, Part]]:
         """Yield sources and views with their names in the order of their start.

@@ -1,7 +1,7 @@
 """Shares of cards → resources with devices, within what the kubelet bears. Pure."""
 
 from bisect import bisect_left
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,7 +13,7 @@ from hami_mock.node.cards import Card
 from hami_mock.node.devices import CountedUnits, Devices, SlotDevices
 from hami_mock.node.resources import Resource
 from hami_mock.node.unit_devices import UnitDevices
-from hami_mock.node.ways import Policy, Which, needed
+from hami_mock.node.ways import Policy, Which, needed, without_room
 from hami_mock.vendors import Offer, Role, Vendor
 
 if TYPE_CHECKING:
@@ -124,9 +124,11 @@ def size(
     A device that was there before stays the same device. One that has no place any more is retired;
     if the list has no room for all of those, only the held ones stay in it.
     """
+    stood = _stood_in_status(shares, past) if policy.which is Which.KEPT else frozenset()
     # What stands in the status needs no coarser units.
-    auto = _auto_factor(shares, version) if policy.which is Which.NONE else 1
-    into_status = _into_status(shares, version, auto, policy)
+    needs_none = policy.which in (Which.NEEDED, Which.ALL) or stood
+    auto = 1 if needs_none else _auto_factor(shares, version)
+    into_status = _into_status(shares, version, auto, policy, stood)
     resources: dict[str, Resource] = {}
     left_out = []
     for share in shares:
@@ -169,8 +171,17 @@ def release(node: Node, held: Collection[str], used: Collection[str] = ()) -> No
     return replace(node, resources=resources)
 
 
+def _stood_in_status(shares: Sequence[Share], past: Past) -> Set[str]:
+    names = {share.name for share in shares}
+    return {n for n, own in past.devices.items() if n in names and isinstance(own, CountedUnits)}
+
+
 def _into_status(
-    shares: Sequence[Share], version: Version | None, auto: int, policy: Policy
+    shares: Sequence[Share],
+    version: Version | None,
+    auto: int,
+    policy: Policy,
+    stood: Set[str],
 ) -> Mapping[str, str]:
     """Return which units go into the Node's status, by the name of their resource, and why."""
     units = [share for share in shares if share.offer.role is not Role.SLOTS]
@@ -179,6 +190,7 @@ def _into_status(
             return {}
         case Which.ALL:
             return {share.name: policy.why for share in units}
+    units = [share for share in units if share.name not in stood]
     counts = {share.name: sum(share.counts(_factor(share, auto)).values()) for share in units}
     sizes = {
         # Where it can't fit anyhow, nobody needs to number millions of units to see it.
@@ -188,7 +200,10 @@ def _into_status(
         for share in units
     }
     unfit = {name: size for name, size in sizes.items() if not fits(size)}
-    return needed(counts, unfit, version)
+    if policy.which is Which.NEEDED:
+        return needed(counts, unfit, version)
+    why = f"they stood there before, and nobody knows now whether they may: {policy.why}"
+    return dict.fromkeys(stood, why) | without_room(counts, unfit)
 
 
 def _in_status(share: Share, factor: int, past: Past, why: str) -> Resource:

@@ -24,13 +24,18 @@ class Which(StrEnum):
     """Which units stand in the Node's status."""
 
     NONE = "none"
+    KEPT = "kept"
     NEEDED = "needed"
     ALL = "all"
 
 
 @dataclass(frozen=True)
 class Policy:
-    """Which units stand in the Node's status, and why; for `NEEDED`, `needed` finds the reasons."""
+    """Which units stand in the Node's status, and why the others don't; of `ALL`, why they do.
+
+    `KEPT` is for when nobody knows whether they may: those that stood there stay, since pods may
+    have them, and those go there that have no other place.
+    """
 
     which: Which = Which.NONE
     why: str = ""
@@ -61,6 +66,8 @@ def policy(units: Units, permission: Permission, *, hami: bool) -> Policy:
             return Policy(Which.NONE, "you chose --units plugin")
         case Units.STATUS:
             return Policy(Which.ALL, "you chose --units status")
+        case Units.AUTO if not permission.is_known:
+            return Policy(Which.KEPT, permission.refusal)
         case Units.AUTO if not permission.is_allowed:
             return Policy(Which.NONE, permission.refusal)
         case Units.AUTO if hami:
@@ -84,6 +91,11 @@ def needed(
         kubelet = ".".join(map(str, version)) if version else "1.36 or newer"
         why = f"kubelet {kubelet} writes every device that a pod holds into the pod's status"
         return dict.fromkeys(counts, why)
+    return without_room(counts, unfit)
+
+
+def without_room(counts: Mapping[str, int], unfit: Mapping[str, int]) -> dict[str, str]:
+    """Return the resources whose lists have no room for their units, and say so of each."""
     return {
         name: f"{counts[name]} devices would need a list of {size} bytes, more than the kubelet "
         "takes"

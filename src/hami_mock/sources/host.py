@@ -91,4 +91,5 @@ async def _patiently(ask: Callable[[str], Awaitable[_T]], node_name: str) -> _T:
 
 
 def _refused(error: HamiMockError) -> Permission:
-    return Permission(refusal=str(error), is_known=not isinstance(error, Away))
+    # A node that isn't there (yet) says as little as a server that isn't.
+    return Permission(refusal=str(error), is_known=not isinstance(error, Away | NotThere))

@@ -20,6 +20,7 @@ PERCENTAGE = f"{MEMORY}-percentage"
 UNITS = {CORES, MEMORY, PERCENTAGE}
 ALLOWED = Permission(is_allowed=True)
 REFUSED = Permission(refusal="the role needs the verb patch for nodes/status")
+AWAY = Permission(refusal="can't get nodes n1: it is away", is_known=False)
 
 
 def node_of(
@@ -111,6 +112,55 @@ def test_a_factor_that_was_chosen_counts_there_too() -> None:
 def test_a_card_with_less_than_a_unit_is_refused_there_too() -> None:
     (line,) = problems_of(lambda: node_of((1, 37), nvidia_memory=100, nvidia_memory_factor=300))
     assert "card 0 (V100-SXM2-32GB) has less than one unit of 300 MiB" in line
+
+
+# When nobody knows whether they may stand there.
+
+
+def stood(*names: str) -> Past:
+    """What the record of an agent says that had these in the status."""
+    return Past({name: CountedUnits({}) for name in names}, unlisted=names)
+
+
+def test_what_stood_in_the_status_stays_there_and_the_others_stay_with_their_plugins() -> None:
+    flags: dict[str, Any] = {"nvidia_cards": 8, "nvidia_model": "A100-SXM4-80GB"}
+    assert in_status(node_of(**flags)) == {MEMORY}
+    node = node_of(None, AWAY, stood(MEMORY), **flags)
+    assert in_status(node) == {MEMORY}
+    memory = resource_named(node, MEMORY)
+    assert (memory.count, memory.why) == (
+        655360,
+        "they stood there before, and nobody knows now whether they may: "
+        "can't get nodes n1: it is away",
+    )
+    assert resource_named(node, CORES).why == AWAY.refusal
+    assert (memory.later, memory.has_slots, resource_named(node, GPU).why) == (None, False, "")
+
+
+@pytest.mark.parametrize("hami", ["on", "off"])
+def test_what_would_fit_a_list_stays_there_too(hami: str) -> None:
+    node = node_of(None, AWAY, stood(*UNITS), hami=hami)
+    assert (in_status(node), node.counts) == (UNITS, [20])
+
+
+def test_what_did_not_stand_there_has_a_plugin_if_its_list_has_room() -> None:
+    assert in_status(node_of(None, AWAY)) == set()
+    large = node_of(None, AWAY, nvidia_cards=8, nvidia_model="A100-SXM4-80GB")
+    assert in_status(large) == {MEMORY}
+    assert resource_named(large, MEMORY).why.startswith("655360 devices would need a list of ")
+
+
+def test_a_factor_of_auto_is_what_it_was() -> None:
+    kept = node_of(None, AWAY, stood(*UNITS), nvidia_memory_factor="auto")
+    assert (resource_named(kept, MEMORY).factor, in_status(kept)) == (1, UNITS)
+    coarse = node_of(None, AWAY, nvidia_memory_factor="auto")
+    assert resource_named(coarse, MEMORY).factor > 1
+    assert in_status(coarse) == set()
+
+
+def test_a_record_counts_only_where_nobody_knows() -> None:
+    assert in_status(node_of((1, 35), ALLOWED, stood(*UNITS))) == set()
+    assert in_status(node_of((1, 37), REFUSED, stood(*UNITS))) == set()
 
 
 # What pods hold.

@@ -23,6 +23,13 @@ def test_where_the_status_may_not_be_written_auto_says_why(hami: bool) -> None:
     assert policy(Units.AUTO, NO_PERMISSION, hami=hami).why == "", "nobody was asked"
 
 
+@pytest.mark.parametrize("hami", [True, False])
+def test_where_nobody_knows_what_stood_there_is_kept(hami: bool) -> None:
+    away = Permission(refusal="can't reach the API server", is_known=False)
+    found = policy(Units.AUTO, away, hami=hami)
+    assert (found.which, found.why) == (Which.KEPT, away.refusal)
+
+
 def test_auto_puts_all_of_hamis_units_into_the_status_and_else_what_needs_it() -> None:
     with_hami = policy(Units.AUTO, ALLOWED, hami=True)
     assert with_hami.which is Which.ALL
