@@ -18,7 +18,7 @@ from hami_mock.kit.signals import received
 from hami_mock.kit.supervision import Supervisor, reason_of
 from hami_mock.kubelet.limits import Version
 from hami_mock.kubelet.pod_resources import PodResources
-from hami_mock.node.advice import COUNTED_TWICE, COUNTED_TWICE_REMEDY, warnings
+from hami_mock.node.advice import dra_warnings, warnings
 from hami_mock.node.sizing import Node
 from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import Settings
@@ -385,8 +385,8 @@ def _announce(settings: Settings, node: Node, version: Version | None) -> None:
         _log.info("device plugins are off: %s", others)
     elif not node.resources:
         _log.warning("no cards are configured for this node: nothing will be registered")
-    if settings.dra and settings.device_plugins:
-        _log.warning("%s: %s", COUNTED_TWICE, COUNTED_TWICE_REMEDY)
+    for warning in dra_warnings(node, settings.dra):
+        _log.warning("%s", warning)
     for resource in node.resources:
         way = ", in the Node's status" if resource.in_status else ""
         _log.info("%s: %d x %s%s", resource.name, resource.count, resource.unit, way)

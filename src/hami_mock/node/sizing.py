@@ -13,7 +13,7 @@ from hami_mock.node.cards import Card
 from hami_mock.node.devices import CountedUnits, Devices, SlotDevices
 from hami_mock.node.resources import Resource
 from hami_mock.node.unit_devices import UnitDevices
-from hami_mock.node.ways import Policy, Which, needed, without_room
+from hami_mock.node.ways import Policy, Which, harmless, needed, without_room
 from hami_mock.vendors import Offer, Role, Vendor
 
 if TYPE_CHECKING:
@@ -146,8 +146,9 @@ def size(
             reason = _too_few(share, resource.later or resource)
         else:
             resource = _resource(share, factor, past)
-            resource = replace(resource, why="" if resource.has_slots else policy.why)
-            reason = _too_many(share, resource) or _too_few(share, resource)
+            why = harmless(version) if policy.which is Which.NEEDED else policy.why
+            resource = replace(resource, why="" if resource.has_slots else why)
+            reason = _too_many(share, resource, policy) or _too_few(share, resource)
         if reason:
             left_out.append(LeftOut(share.name, reason))
         else:
@@ -276,7 +277,7 @@ def _fits(resource: Resource) -> bool:
     return fits(resource.list_size(word=HEALTHY))
 
 
-def _too_many(share: Share, resource: Resource) -> str:
+def _too_many(share: Share, resource: Resource, policy: Policy) -> str:
     """Return why the kubelet wouldn't take the list of a resource; empty if it would."""
     if _fits(resource):
         return ""
@@ -297,8 +298,8 @@ def _too_many(share: Share, resource: Resource) -> str:
     return (
         f"{resource.count + retired} devices need a list of {resource.list_size(word=HEALTHY)} "
         f"bytes; the kubelet's limit is {MESSAGE_LIMIT}: {remedy}"
-        + f"; in the Node's status there is no limit, but {resource.why}"
-        * bool(resource.why)
+        + f"; in the Node's status there is no limit, but they don't go there: {policy.why}"
+        * bool(policy.why and not resource.has_slots)
     )
 
 

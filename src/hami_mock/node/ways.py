@@ -45,7 +45,7 @@ class Policy:
 class Permission:
     """Whether the API server lets the agent write its node's status; `refusal` says why not.
 
-    `is_known` is False where it gave no answer.
+    `is_known` is False where it gave no answer. What is allowed then is only assumed to be.
     """
 
     is_allowed: bool = False
@@ -66,10 +66,9 @@ def policy(units: Units, permission: Permission, *, hami: bool) -> Policy:
             return Policy(Which.NONE, "you chose --units plugin")
         case Units.STATUS:
             return Policy(Which.ALL, "you chose --units status")
-        case Units.AUTO if not permission.is_known:
-            return Policy(Which.KEPT, permission.refusal)
         case Units.AUTO if not permission.is_allowed:
-            return Policy(Which.NONE, permission.refusal)
+            which = Which.NONE if permission.is_known else Which.KEPT
+            return Policy(which, permission.refusal)
         case Units.AUTO if hami:
             return Policy(
                 Which.ALL, "with HAMi: its scheduler decides which card's units a pod gets"
@@ -83,9 +82,10 @@ def needed(
 ) -> dict[str, str]:
     """Return the resources whose units belong into the status, with the reason.
 
-    `counts` has the units of each resource and `unfit` those whose list is too long, with its
-    bytes. Where the kubelet's version makes units costly, all of them go: a resource whose way
-    depended on its count would have to move when that changes, which takes minutes.
+    `counts` has the units of each resource and `unfit` those whose list is too long, with the
+    bytes that it has at the least. Where the kubelet's version makes units costly, all of them go:
+    a resource whose way depended on its count would have to move when that changes, which takes
+    minutes.
     """
     if lists_devices(version):
         kubelet = ".".join(map(str, version)) if version else "1.36 or newer"
@@ -97,7 +97,12 @@ def needed(
 def without_room(counts: Mapping[str, int], unfit: Mapping[str, int]) -> dict[str, str]:
     """Return the resources whose lists have no room for their units, and say so of each."""
     return {
-        name: f"{counts[name]} devices would need a list of {size} bytes, more than the kubelet "
-        "takes"
+        name: f"{counts[name]} devices would need a list of at least {size} bytes, more than the "
+        "kubelet takes"
         for name, size in unfit.items()
     }
+
+
+def harmless(version: Version | None) -> str:
+    """Say of units whose list has room why a plugin may have them."""
+    return f"harmless on kubelet {'.'.join(map(str, version))}" if version else ""

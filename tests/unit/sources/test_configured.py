@@ -191,7 +191,7 @@ def test_who_is_refused_in_the_end_and_has_no_other_place_lives_on_and_says_so(
     anyio.run(scenario)
     assert notices[1] == notices[2] == notices[3]
     assert notices[1].startswith(f"units stay where they are: {MEMORY}: ")
-    assert notices[1].endswith(f"in the Node's status there is no limit, but {REFUSED.refusal}")
+    assert notices[1].endswith(f"they don't go there: {REFUSED.refusal}")
     assert caplog.text.count("units stay where they are") == 1
     assert rig.source.notice == ""
 
