@@ -223,6 +223,18 @@ def test_without_a_record_it_serves_what_has_room_and_waits_with_the_rest(
         cluster.wait_for(own, own)
 
 
+def test_where_it_may_not_read_pods_it_says_which_rule_it_lacks(
+    kubelet: GrpcioKubelet, cluster: Cluster
+) -> None:
+    cluster.server.refuse = lambda line: 403 if line == "list pods" else None
+    with agent(kubelet):
+        cluster.wait_for(UNITS, UNITS)
+        kubelet.wait_until(lambda: "403" in status(kubelet)["notices"].get("pods", ""), "the rule")
+        told = status(kubelet)["notices"]["pods"]
+        assert told.startswith("the pods of this node have not been read yet: can't list pods")
+        assert "the role needs the verb list for pods (apiGroups" in told
+
+
 def test_where_it_must_write_and_may_not_it_is_not_ready(
     kubelet: GrpcioKubelet, cluster: Cluster
 ) -> None:
