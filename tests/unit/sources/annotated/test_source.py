@@ -8,6 +8,7 @@ import pytest
 
 from hami_mock.kit.folder_watch import FolderWatch
 from hami_mock.kubelet.pod_resources import PodResources
+from hami_mock.node.devices import CountedUnits
 from hami_mock.node.event_kinds import Kind
 from hami_mock.node.fault import Fault
 from hami_mock.node.fault_kinds import UNHEALTHY
@@ -326,3 +327,18 @@ def test_a_role_that_comes_later_moves_the_units_with_the_next_heartbeat(
     assert (
         "nvidia.com/gpumem: now in the Node's status" in rig.events(Kind.CONFIGURATION_CHANGED)[1]
     )
+
+
+def test_a_companion_that_begins_without_an_answer_leaves_units_in_the_status(
+    socket_folder: Path,
+) -> None:
+    unit_record.write(socket_folder, {"nvidia.com/gpumem": CountedUnits({})})
+
+    async def script(rig: Rig) -> None:
+        rig.permission = Permission(refusal="can't reach the API server", is_known=False)
+        await rig.say(ONE)
+        rows = {resource.name: resource.in_status for resource in rig.state.node.resources}
+        assert {name for name, in_status in rows.items() if in_status} == {"nvidia.com/gpumem"}
+        assert len(rows) > 1
+
+    play(socket_folder, script)
