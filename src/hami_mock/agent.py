@@ -18,14 +18,14 @@ from hami_mock.kit.signals import received
 from hami_mock.kit.supervision import Supervisor, reason_of
 from hami_mock.kubelet.limits import Version
 from hami_mock.kubelet.pod_resources import PodResources
-from hami_mock.node.advice import COUNTED_TWICE, COUNTED_TWICE_REMEDY, warnings
+from hami_mock.node.advice import dra_warnings, warnings
 from hami_mock.node.sizing import Node
 from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import Settings
 from hami_mock.sources.configuration import Configuration, Source
 from hami_mock.sources.configured import ConfiguredSource, first_node
 from hami_mock.sources.holders import HolderReader
-from hami_mock.sources.host import Host, access_to
+from hami_mock.sources.host import Host, permission_for
 from hami_mock.sources.inventory import Inventory
 from hami_mock.sources.late_load import LateLoad
 from hami_mock.views.deviceplugin.directory import SocketDirectory
@@ -89,7 +89,7 @@ class Agent:
 
             self.source = AnnotatedSource(
                 settings, self.state, self.inventory, kubernetes.watch_node,
-                partial(access_to, kubernetes),
+                partial(permission_for, kubernetes),
             )  # fmt: skip
         self.configuration = Configuration(settings, flags or {}, self.state, self.source)
         self.reload = self.configuration.reload
@@ -123,8 +123,9 @@ class Agent:
 
             plugins = self._plugins
             self._node_status = node_status.NodeStatus(
-                self.state, kubernetes, plugins.registrations, plugins.has
-            )
+                self.state, kubernetes, plugins.registrations, plugins.has,
+                self.inventory.forget_units_in_status,
+            )  # fmt: skip
 
     def _parts(self) -> Iterator[tuple[str, Part]]:
         """Yield sources and views with their names in the order of their start.
@@ -384,8 +385,8 @@ def _announce(settings: Settings, node: Node, version: Version | None) -> None:
         _log.info("device plugins are off: %s", others)
     elif not node.resources:
         _log.warning("no cards are configured for this node: nothing will be registered")
-    if settings.dra and settings.device_plugins:
-        _log.warning("%s: %s", COUNTED_TWICE, COUNTED_TWICE_REMEDY)
+    for warning in dra_warnings(node, settings.dra):
+        _log.warning("%s", warning)
     for resource in node.resources:
         way = ", in the Node's status" if resource.in_status else ""
         _log.info("%s: %d x %s%s", resource.name, resource.count, resource.unit, way)

@@ -70,6 +70,7 @@ UNIT_RECORDS = (
     '{"nvidia.com/gpumem":{"heads":"0123","cards":{"GPU-1":[[0,100],[200,300]],"GPU-2":[[100,200]]'
     "}}}",
     '{"nvidia.com/gpumem":{"GPU-1":[[0,100]]}}',
+    '{"in the Node\'s status":{"resources":["nvidia.com/gpumem"]}}',
 )
 REQUESTS = tuple(
     json.dumps({"command": command, "arguments": arguments})

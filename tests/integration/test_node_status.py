@@ -45,9 +45,10 @@ async def keeping(
     state: NodeState,
     registrations: Broadcast | None = None,
     has_plugin: Callable[[str], bool] = lambda _: False,
+    forget: Callable[[], None] = lambda: None,
 ) -> AsyncIterator[NodeStatus]:
     async with Kubernetes() as kubernetes, anyio.create_task_group() as tasks:
-        view = NodeStatus(state, kubernetes, registrations, has_plugin)
+        view = NodeStatus(state, kubernetes, registrations, has_plugin, forget)
         await tasks.start(view.run)
         yield view
         tasks.cancel_scope.cancel()
@@ -126,6 +127,30 @@ def test_at_the_end_they_go_and_the_note_with_them(tmp_path: Path) -> None:
             await shows(server, ALL)
         assert server.objects["nodes", "", NODE]["status"] == fresh()["status"]
         assert server.annotations("nodes", NODE) == {}
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("is_away", [False, True])
+def test_they_are_forgotten_only_if_they_have_gone(tmp_path: Path, is_away: bool) -> None:
+    async def scenario(server: FakeApiServer) -> None:
+        forgotten: list[bool] = []
+        async with keeping(node_of(), forget=lambda: forgotten.append(True)):
+            await shows(server, ALL)
+            server.refuse = lambda _: 503 if is_away else None
+        assert forgotten == [True] * (not is_away)
+        assert shown(server) == ((ALL, ALL) if is_away else ({}, {}))
+
+    run(tmp_path, scenario)
+
+
+def test_what_could_never_be_looked_at_is_not_forgotten(tmp_path: Path) -> None:
+    async def scenario(server: FakeApiServer) -> None:
+        server.refuse = lambda _: 503
+        forgotten: list[bool] = []
+        async with keeping(node_of(), forget=lambda: forgotten.append(True)):
+            await server.wait_until(lambda: bool(server.requests))
+        assert forgotten == []
 
     run(tmp_path, scenario)
 

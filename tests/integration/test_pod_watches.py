@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from hami_mock.cluster import kubernetes as module
@@ -37,12 +38,15 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "Backoff", lambda: Backoff(first=0.01, longest=0.1))
 
 
-def run(folder: Path, script: Script) -> FakeApiServer:
+def run(
+    folder: Path, script: Script, refuse: Callable[[str], int | None] = lambda _: None
+) -> FakeApiServer:
     async def main() -> FakeApiServer:
         with anyio.fail_after(60):
             async with api_server(folder) as server, Kubernetes() as kubernetes:
                 server.put("pods", pod("a"))
                 server.put("pods", pod("b", node="another"))
+                server.refuse = refuse
                 state = NodeState(laid_out(None))
                 reader = PodReader(state, kubernetes.watch_pods)
                 async with anyio.create_task_group() as tasks:
@@ -253,6 +257,28 @@ def test_a_list_that_is_too_long_is_not_read(
     with caplog.at_level(logging.WARNING, "hami_mock"):
         run(tmp_path, script)
     assert "longer than 1000 bytes" in caplog.text
+
+
+LIST = "can't list pods: no list pods today (403); the role needs the verb list for pods"
+WATCH = "can't watch pods: no watch pods today (403); the role needs the verb watch for pods"
+
+
+def test_who_may_not_read_pods_says_which_rule_it_lacks(tmp_path: Path) -> None:
+    async def script(server: FakeApiServer, state: NodeState, reader: PodReader) -> None:
+        async def says(text: str) -> None:
+            while not reader.notice.startswith(text):
+                await anyio.lowlevel.checkpoint()
+
+        await says(f"the pods of this node have not been read yet: {LIST} ")
+        server.refuse = lambda line: 403 if line == "watch pods" else None
+        await says(f"the pods of this node can't be followed: {WATCH} ")
+        assert names(state) == {"a"}
+        server.refuse = lambda _: None
+        server.put("pods", pod("c"))
+        await see(state, "a", "c")
+        assert reader.notice == ""
+
+    run(tmp_path, script, refuse=lambda line: 403 if line.endswith(" pods") else None)
 
 
 def test_it_can_be_closed(tmp_path: Path) -> None:

@@ -69,8 +69,10 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 @contextmanager
 def agent(kubelet: GrpcioKubelet, *flags: str, http: str = "") -> Iterator[AgentProcess]:
     socket = f"--control-socket={kubelet.folder}/control.sock"
-    small = ("--vendors=nvidia", "--nvidia-memory=50", socket)
-    with agent_process(kubelet.folder, *small, *flags, http=http) as running:
+    small = ("--nvidia-memory=50",) * (not any("memory" in flag for flag in flags))
+    with agent_process(
+        kubelet.folder, "--vendors=nvidia", socket, *small, *flags, http=http
+    ) as running:
         kubelet.wait_for_lists({GPU})
         yield running
 
@@ -152,6 +154,85 @@ def test_where_it_may_not_write_auto_has_plugins_and_says_which_rule_it_lacks(
         assert REFUSAL in status(kubelet)["notices"]["source"]
         assert "notice: units have device plugins, and their limits: " in ctl(kubelet, "status")
     assert cluster.shown == ({}, {})
+
+
+LARGE = ("--nvidia-cards=8", "--nvidia-memory=183359", "--units=auto")
+"""Eight B200: no list has room for their memory."""
+AMOUNTS = {MEMORY: 8 * 183359, CORES: 800, f"{MEMORY}-percentage": 800}
+
+
+def gone(server: FakeApiServer) -> None:
+    """Let the API server have an error of its own for every request.
+
+    It asks for so much patience of the first that nobody has it; the others are tried again soon.
+    """
+    asked = [0]
+
+    def refuse(line: str) -> int:
+        asked[0] += 1
+        server.retry_after = "60" if asked[0] == 1 else "0"
+        return 503
+
+    server.refuse = refuse
+    server.end_watches()
+
+
+@pytest.mark.parametrize(
+    ("flags", "amounts"), [((), UNITS), (LARGE, AMOUNTS), (("--hami=on",), UNITS)],
+    ids=["a list has room", "no list has room", "with HAMi"],
+)  # fmt: skip
+def test_an_agent_that_begins_while_the_api_server_is_away_leaves_the_units_where_they_are(
+    kubelet: GrpcioKubelet, cluster: Cluster, flags: tuple[str, ...], amounts: dict[str, int]
+) -> None:
+    with agent(kubelet, *flags) as first:
+        cluster.wait_for(amounts, amounts)
+        first.process.kill()
+        first.process.wait()
+    gone(cluster.server)
+    kubelet.restart()
+    with agent(kubelet, *flags) as second:
+        kubelet.wait_for_lists({GPU}, registrations=2)
+        assert ways(kubelet) == {
+            GPU: ("plugin", "watched"),
+            **dict.fromkeys(amounts, ("status", "waiting")),
+        }
+        (memory,) = (row for row in status(kubelet)["resources"] if row["name"] == MEMORY)
+        assert memory["why"].startswith("they stood there before, and nobody knows now whether")
+        told = status(kubelet)
+        assert "no get nodes n1 today (503)" in told["notices"]["source"]
+        assert not told["ready"]
+        assert cluster.shown == (amounts, amounts)
+        cluster.server.refuse = lambda _: None
+        wanted = dict.fromkeys(amounts, ("status", "in status"))
+        kubelet.wait_until(lambda: wanted.items() <= ways(kubelet).items(), str(wanted))
+        assert {r.resource for r in kubelet.registrations} == {GPU}
+        assert second.stop() == 0
+    assert cluster.shown == ({}, {})
+    assert not [*kubelet.folder.glob("*.json")]
+
+
+def test_without_a_record_it_serves_what_has_room_and_waits_with_the_rest(
+    kubelet: GrpcioKubelet, cluster: Cluster
+) -> None:
+    gone(cluster.server)
+    with agent(kubelet, *LARGE):
+        kubelet.wait_for_lists({GPU, CORES, f"{MEMORY}-percentage"})
+        assert ways(kubelet)[MEMORY] == ("status", "waiting")
+        cluster.server.refuse = lambda _: None
+        own = {MEMORY: AMOUNTS[MEMORY]}
+        cluster.wait_for(own, own)
+
+
+def test_where_it_may_not_read_pods_it_says_which_rule_it_lacks(
+    kubelet: GrpcioKubelet, cluster: Cluster
+) -> None:
+    cluster.server.refuse = lambda line: 403 if line == "list pods" else None
+    with agent(kubelet):
+        cluster.wait_for(UNITS, UNITS)
+        kubelet.wait_until(lambda: "403" in status(kubelet)["notices"].get("pods", ""), "the rule")
+        told = status(kubelet)["notices"]["pods"]
+        assert told.startswith("the pods of this node have not been read yet: can't list pods")
+        assert "the role needs the verb list for pods (apiGroups" in told
 
 
 def test_where_it_must_write_and_may_not_it_is_not_ready(

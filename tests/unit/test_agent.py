@@ -9,6 +9,7 @@ import pytest
 
 from hami_mock import agent
 from hami_mock.errors import StartError
+from hami_mock.node.advice import dra_warnings
 from hami_mock.settings.settings import load
 from hami_mock.sources import configured
 
@@ -53,6 +54,39 @@ def test_without_device_plugins_it_says_who_gives_the_cards_away(
 ) -> None:
     lines = announced(caplog, device_plugins="off", **({"dra": dra} if dra else {}))
     assert ("INFO", f"device plugins are off: {told}") in lines
+
+
+NOTHING = (
+    "--dra hami does nothing on this node: it has no driver for its cards, so no claim gets one"
+)
+TWICE = (
+    "device plugins and DRA offer the same cards, each as if the other didn't: turn device plugins "
+    "off with --device-plugins off"
+)
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        ({"dra": "hami"}, [TWICE]),
+        ({"dra": "hami", "device_plugins": "off"}, []),
+        ({"dra": "hami", "vendors": "mlu"}, [NOTHING]),
+        ({"dra": "hami", "vendors": "mlu", "device_plugins": "off"}, [NOTHING]),
+        ({"dra": "hami,example", "vendors": "mlu"}, [TWICE]),
+        ({"dra": "hami", "vendors": "nvidia,mlu", "nvidia_cards": "0"}, [NOTHING]),
+        ({"dra": "hami", "vendors": "mlu", "mlu_cards": "0"}, []),
+        ({"vendors": "nvidia"}, []),
+    ],
+)
+def test_dra_is_warned_of_where_it_offers_cards_twice_or_not_at_all(
+    caplog: pytest.LogCaptureFixture, flags: dict[str, str], told: list[str]
+) -> None:
+    lines = announced(caplog, kubelet_version="1.35", **flags)
+    # A plan says the same.
+    settings = load({name.replace("_", "-"): value for name, value in flags.items()})
+    node, _ = anyio.run(configured.plan, settings)
+    assert dra_warnings(node, settings.dra) == told
+    assert [text for level, text in lines if level == "WARNING" and "DRA" in text.upper()] == told
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 import anyio
@@ -23,6 +23,13 @@ from hami_mock.settings.settings import Settings, load, load_all
 from hami_mock.sources import planning
 
 Data = Mapping[str, Any]
+
+_PLACES = {
+    "status": "in the Node's status, not a plugin's list",
+    "plugin": "devices of a plugin",
+}
+_CALM = (*_PLACES, "assumed")
+"""Notices of what nobody has to mend."""
 
 
 def parser() -> Parser:
@@ -89,7 +96,7 @@ def _check(is_fleet: bool, has_file: bool, fleet: Sequence[Settings]) -> None:
 
 def plan_data(settings: Settings, plan: planning.Plan, *, is_one: bool = True) -> dict[str, Any]:
     """Return all that is to be shown of a node, or of the nodes that a section is for."""
-    node, version, missing = plan
+    node, version, missing, assumed = plan
     section = settings.section
     is_named = is_one or (section is not None and section.globs == (settings.node_name,))
     return {
@@ -135,6 +142,7 @@ def plan_data(settings: Settings, plan: planning.Plan, *, is_one: bool = True) -
         ),
         "dra": _dra(settings, node, version),
         "missing": list(missing),
+        "assumed": list(assumed),
     }  # fmt: skip
 
 
@@ -162,6 +170,8 @@ def node_lines(plan: Data) -> Iterator[str]:
         yield from table(header, rows, "   rRL")
         yield from ("", "and offer:", "")
         yield from _offers(plan)
+        for text in plan["assumed"]:
+            yield from _notice("assumed", text)
     else:
         yield "nothing" if plan["missing"] else "nothing: no cards are configured for this node"
     for reason in plan["missing"]:
@@ -180,6 +190,8 @@ def fleet_lines(plans: Sequence[Data]) -> Iterator[str]:
         yield from table(header, _groups(plan["cards"]), "r  rLL")
         yield ""
         yield from _offers(plan)
+    for text in dict.fromkeys(chain.from_iterable(plan["assumed"] for plan in plans)):
+        yield from _notice("assumed", text)
 
 
 def _offers(plan: Data) -> Iterator[str]:
@@ -224,9 +236,12 @@ def _resources(rows: Sequence[Data]) -> Iterator[str]:
     keys = ("resource", "count", "unit", "cards", "way")
     cells = [(*(row[key] for key in keys), _share(row)) for row in rows]
     yield from table(header, cells, " r r r")
-    for why, alike in groupby((row for row in rows if row["way"] == "status"), _why):
-        names = ", ".join(row["resource"] for row in alike)
-        yield from _notice("status", f"{names}: in the Node's status, not a plugin's list: {why}")
+    alike: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        if row["why"]:
+            alike.setdefault((row["way"], row["why"]), []).append(row["resource"])
+    for (way, why), names in alike.items():
+        yield from _notice(way, f"{', '.join(names)}: {_PLACES[way]}: {why}")
     for row in rows:
         for warning in row["warnings"]:
             yield from _notice("warning", f"{row['resource']}: {warning}")
@@ -235,11 +250,6 @@ def _resources(rows: Sequence[Data]) -> Iterator[str]:
 def _share(row: Data) -> str:
     """Return how much of the kubelet's longest message a list takes; a number needs no list."""
     return "-" if row["way"] == "status" else f"{row['bytes'] / row['limit']:.1%}"
-
-
-def _why(row: Data) -> str:
-    why: str = row["why"]
-    return why
 
 
 def _labels(labels: Data) -> Iterator[str]:
@@ -252,7 +262,7 @@ def _notice(kind: str, text: str) -> Iterator[str]:
     line = f"{kind}: {text}"
     first, *others = wrap(line, width() or len(line))
     yield ""
-    style = (Style.YELLOW, Style.BOLD) if kind != "status" else (Style.BOLD,)
+    style = (Style.BOLD,) if kind in _CALM else (Style.YELLOW, Style.BOLD)
     yield first.replace(kind, paint(kind, *style), 1)
     yield from others
 

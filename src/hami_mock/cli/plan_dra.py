@@ -7,7 +7,7 @@ from typing import Any
 from hami_mock.kit.terminal import table
 from hami_mock.kubelet.dra_gates import CONSUMABLE, GATES, PARTITIONABLE, VERSIONS
 from hami_mock.kubelet.limits import Version
-from hami_mock.node.advice import COUNTED_TWICE, COUNTED_TWICE_REMEDY
+from hami_mock.node.advice import dra_warnings
 from hami_mock.node.sizing import Node
 from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import Settings
@@ -43,7 +43,7 @@ def dra_data(settings: Settings, node: Node, version: Version | None) -> dict[st
             for name, gate in GATES.items()
             if needs.get(name, True)
         ],
-        "warnings": [f"{COUNTED_TWICE}: {COUNTED_TWICE_REMEDY}"] if node.resources else [],
+        "warnings": dra_warnings(node, settings.dra),
     }
 
 

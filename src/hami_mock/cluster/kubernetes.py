@@ -60,6 +60,14 @@ def is_configured() -> bool:
     return "KUBERNETES_SERVICE_HOST" in os.environ or bool(os.environ.get("KUBECONFIG"))
 
 
+Tell = Callable[[str], None]
+"""Hears why things can't be watched, and "" when they can."""
+
+
+def _nobody(_: str) -> None:
+    """Hear it, and do nothing: the log says it anyhow."""
+
+
 _ReadAll = Callable[[], AsyncGenerator[Page, None]]
 """Reads what is to be watched, page by page, with the version to watch it from."""
 
@@ -154,9 +162,14 @@ class Kubernetes:
             async for change in changes:
                 yield change.things[0]
 
-    def watch_pods(self, node_name: str) -> AsyncGenerator[Change, None]:
-        """Yield the pods that are bound to a node, and each change of one, in the same way."""
-        return self.watch(PODS, f"spec.nodeName={node_name}", what=f"pods of node {node_name}")
+    def watch_pods(self, node_name: str, tell: Tell = _nobody) -> AsyncGenerator[Change, None]:
+        """Yield the pods that are bound to a node, and each change of one, in the same way.
+
+        `tell` hears why that can't be done now, and "" as soon as it can.
+        """
+        request = Request("watch", PODS, query=_selecting(f"spec.nodeName={node_name}"))
+        what = f"pods of node {node_name}"
+        return self._watch(request, what, self._reading(request, 0), tell=tell)
 
     async def get(self, resource: Resource, name: str, namespace: str = "") -> Object:
         request = Request("get", resource, name, namespace)
@@ -246,7 +259,13 @@ class Kubernetes:
             yield page
 
     async def _watch(
-        self, request: Request, what: str, read_all: _ReadAll, *, resumes: bool = False
+        self,
+        request: Request,
+        what: str,
+        read_all: _ReadAll,
+        *,
+        resumes: bool = False,
+        tell: Tell = _nobody,
     ) -> AsyncGenerator[Change, None]:
         """Yield what is read now, and each change, for ever.
 
@@ -264,6 +283,7 @@ class Kubernetes:
                     async with aclosing(read_all()) as pages:
                         async for page in pages:
                             newest = page.version
+                            tell("")
                             if newest != yielded:
                                 yield page.change
                     version, yielded, reason = newest, newest, ""
@@ -271,6 +291,7 @@ class Kubernetes:
                 async with aclosing(self._events(request, version)) as events:
                     async for event in events:
                         version = event.version
+                        tell("")
                         if event.thing is not None:
                             yielded = version
                             yield Change([event.thing], is_gone=event.is_gone)
@@ -279,6 +300,7 @@ class Kubernetes:
                 version = version if resumes and not is_lost else ""
                 least = error.retry_after
                 reason = _told(what, error, reason)
+                tell(reason)
             if anyio.current_time() - since > _STEADY_SECONDS:
                 backoff.reset()
             await anyio.sleep(backoff.next(least))

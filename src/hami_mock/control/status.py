@@ -51,6 +51,7 @@ def _resource(offering: Offering, state: NodeState) -> dict[str, Any]:
         "unit": resource.unit,
         "way": "status" if resource.in_status else "plugin",
         "why": resource.why,
+        "waits_to_move": resource.later is not None,
         "phase": offering.phase,
         "reason": offering.reason,
         "count": resource.count,

@@ -3,16 +3,20 @@
 What isn't of the type it should be isn't there: anybody may write these objects.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
+from hami_mock.doctor.pod_object import AGENT
 from hami_mock.kit.quantities import quantity
-from hami_mock.sources.annotated.node_object import amounts, part, text
+from hami_mock.sources.annotated.node_object import amounts, part, text, texts
 
 _MOST_ROWS = 1024
 """The API server allows less of everything that is a list in these objects."""
 _MOST_NUMBER = 2**63
+_RESOURCE = "extendedResourceName"
+_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class Taint(NamedTuple):
@@ -216,17 +220,35 @@ class Claim:
 
 
 class DeviceClass(NamedTuple):
-    """A DeviceClass; `resource` is the extended resource that it stands for, if any."""
+    """A DeviceClass; `resource` is the extended resource that it stands for, if any.
+
+    `applied` is the one that it should stand for, as far as `kubectl apply` has noted that.
+    """
 
     name: str
     selectors: tuple[str, ...]
     resource: str = ""
+    applied: str = ""
+    is_ours: bool = False
 
     @classmethod
     def read(cls, document: object) -> "DeviceClass":
-        spec = part(document, "spec")
-        name = text(part(document, "metadata"), "name")
-        return cls(name, expressions(spec), text(spec, "extendedResourceName"))
+        spec, metadata = part(document, "spec"), part(document, "metadata")
+        label, value = AGENT
+        return cls(
+            text(metadata, "name"),
+            expressions(spec),
+            text(spec, _RESOURCE),
+            text(part(_applied(metadata), "spec"), _RESOURCE),
+            texts(metadata, "labels").get(label) == value,
+        )
+
+
+def _applied(metadata: Mapping[str, Any]) -> object:
+    try:
+        return json.loads(texts(metadata, "annotations").get(_APPLIED, "{}"))
+    except (ValueError, RecursionError):
+        return {}
 
 
 def requests(spec: Mapping[str, Any]) -> tuple[Request, ...]:

@@ -5,16 +5,26 @@ from collections.abc import Iterator, Sequence
 from hami_mock.doctor.case import NodeCase, names_of
 from hami_mock.doctor.dra_fitting import listed
 from hami_mock.doctor.dra_found import CLASSES, SLICES, newest_of
-from hami_mock.doctor.dra_objects import Slice
+from hami_mock.doctor.dra_objects import Device, DeviceClass, Slice
 from hami_mock.doctor.dra_selectors import matches
 from hami_mock.doctor.finding import Finding, Severity, error, note, warning
-from hami_mock.kubelet.dra_gates import CONSUMABLE, GATES, PARTITIONABLE, components
+from hami_mock.kubelet.dra_gates import (
+    CONSUMABLE,
+    EXTENDED,
+    GA,
+    GATES,
+    PARTITIONABLE,
+    VERSIONS,
+    components,
+)
 from hami_mock.node.advice import COUNTED_TWICE, COUNTED_TWICE_REMEDY
 from hami_mock.vendors import VENDORS
 from hami_mock.vendors.dra import DraDriver, Profile, driver_of
 from hami_mock.vendors.hami_vendor import HamiVendor
 
 _UUID = "uuid"
+_AFTERWARDS = {EXTENDED: "apply the DeviceClasses again"}
+"""What is to be done about a gate once it is on, if not that the agent writes its slices again."""
 
 
 def not_looked(case: NodeCase) -> Iterator[Finding]:
@@ -107,7 +117,7 @@ def gates(case: NodeCase) -> Iterator[Finding]:
         yield warning(
             driver,
             f"the feature gate {gate} is off ({sign}): {without}",
-            f"turn it on for {components()}, and restart the agent",
+            f"turn it on for {components()}, and {_AFTERWARDS.get(gate, 'restart the agent')}",
         )
 
 
@@ -135,6 +145,29 @@ def _signs(case: NodeCase) -> Iterator[tuple[tuple[str, str], str]]:
             yield (each.driver, CONSUMABLE), sign
         if cut:
             yield (each.driver, PARTITIONABLE), f"{listed(cut)} came without consumesCounters"
+        lost = [own.name for own in _classes_of(case, each) if own.applied and not own.resource]
+        if lost:
+            sign = f"DeviceClass {listed(lost)} came without its extendedResourceName"
+            yield (each.driver, EXTENDED), sign
+
+
+def extended(case: NodeCase) -> Iterator[Finding]:
+    """Where no class of ours stands for a resource, the gate for that may be off."""
+    newest = VERSIONS[-1]
+    is_lasting = GATES[EXTENDED].default(case.version or newest) == GA
+    known = (case.dra.classes or {}).values()
+    if is_lasting or any(each.resource or each.applied for each in known):
+        return
+    for driver in dict.fromkeys(
+        each.driver for each in _slices(case) if any(o.is_ours for o in _classes_of(case, each))
+    ):
+        yield note(
+            driver,
+            f"no DeviceClass has an extendedResourceName: {GATES[EXTENDED].without}. The feature "
+            f"gate {EXTENDED} is off, or nobody gave a class such a name",
+            f"if pods should get cards without claims, turn it on for {components()}, and "
+            f"{_AFTERWARDS[EXTENDED]}",
+        )
 
 
 def taints(case: NodeCase) -> Iterator[Finding]:
@@ -155,11 +188,7 @@ def classes(case: NodeCase) -> Iterator[Finding]:
         return
     for (driver, _), slices in _pools(case):
         devices = [device for each in slices for device in each.devices]
-        if devices and not any(
-            matches(each.selectors, device) is not False
-            for each in known.values()
-            for device in devices[:1] + devices[-1:]
-        ):
+        if devices and not any(_is_for(each, devices) for each in known.values()):
             yield warning(
                 driver,
                 "no DeviceClass is for its devices, so no claim can ask for them",
@@ -168,7 +197,17 @@ def classes(case: NodeCase) -> Iterator[Finding]:
             )
 
 
-CHECKS = (not_looked, missing, pools, twins, plugins, gates, taints, classes)
+CHECKS = (not_looked, missing, pools, twins, plugins, gates, extended, taints, classes)
+
+
+def _classes_of(case: NodeCase, of: Slice) -> list[DeviceClass]:
+    return [each for each in (case.dra.classes or {}).values() if _is_for(each, of.devices)]
+
+
+def _is_for(each: DeviceClass, devices: Sequence[Device]) -> bool:
+    """Tell whether a class may be for devices that are much alike."""
+    some = (*devices[:1], *devices[-1:])
+    return any(matches(each.selectors, device) is not False for device in some)
 
 
 def well(case: NodeCase, findings: Sequence[Finding]) -> Iterator[Finding]:

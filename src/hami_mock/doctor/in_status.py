@@ -9,7 +9,7 @@ from hami_mock.doctor.pod_object import AGENT
 from hami_mock.kubelet.limits import lists_devices
 from hami_mock.views.status_note import ANNOTATION
 
-RULE = "the verb patch of nodes/status, and get and watch of nodes"
+RULE = "the verb patch of nodes/status, get and watch of nodes, and list and watch of pods"
 """What the agent's role must allow."""
 _SHOWN = 6
 """How many names a line lists."""

@@ -1,12 +1,14 @@
 """What is legal but unwise about a resource, with the numbers."""
 
 import re
+from collections.abc import Sequence
 
 from hami_mock.kit.durations import about
 from hami_mock.kubelet.limits import LARGEST_POD, Version, restart_seconds, too_many
 from hami_mock.node.resources import Resource
 from hami_mock.node.sizing import Node
 from hami_mock.vendors import Role
+from hami_mock.vendors.dra import Profile, driver_of
 
 # What has less than this share of a node's devices isn't what makes them too many.
 _LARGE_SHARE = 0.1
@@ -40,6 +42,22 @@ def warnings(resource: Resource, node: Node, kubelet_version: Version | None) ->
     return found
 
 
+def dra_warnings(node: Node, profiles: Sequence[Profile]) -> list[str]:
+    """Return what is unwise about offering the node's cards by DRA too, if they are."""
+    vendors = dict.fromkeys(card.vendor for card in node.cards)
+    if not (profiles and vendors):
+        return []
+    offered = {v for v in vendors if any(driver_of(v, profile) for profile in profiles)}
+    if not offered:
+        return [
+            f"--dra {','.join(profiles)} does nothing on this node: it has no driver for its "
+            "cards, so no claim gets one"
+        ]
+    if any(resource.vendor in offered for resource in node.resources):
+        return [f"{COUNTED_TWICE}: {COUNTED_TWICE_REMEDY}"]
+    return []
+
+
 def _remedy(resource: Resource, node: Node) -> str:
     if resource.offer.role is not Role.MEMORY:
         return _instead(resource)
@@ -53,8 +71,10 @@ def _remedy(resource: Resource, node: Node) -> str:
 
 def _instead(resource: Resource) -> str:
     """Return why the units don't stand where they would cost nothing."""
-    return f"; in the Node's status they would cost nothing, but {resource.why}" * bool(
-        resource.why
+    if not resource.why:
+        return ""
+    return (
+        f"; in the Node's status they would cost nothing, but they don't go there: {resource.why}"
     )
 
 

@@ -1,7 +1,7 @@
 """Shares of cards → resources with devices, within what the kubelet bears. Pure."""
 
 from bisect import bisect_left
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,7 +13,7 @@ from hami_mock.node.cards import Card
 from hami_mock.node.devices import CountedUnits, Devices, SlotDevices
 from hami_mock.node.resources import Resource
 from hami_mock.node.unit_devices import UnitDevices
-from hami_mock.node.ways import Policy, Which, needed
+from hami_mock.node.ways import Policy, Which, harmless, needed, without_room
 from hami_mock.vendors import Offer, Role, Vendor
 
 if TYPE_CHECKING:
@@ -124,9 +124,11 @@ def size(
     A device that was there before stays the same device. One that has no place any more is retired;
     if the list has no room for all of those, only the held ones stay in it.
     """
+    stood = _stood_in_status(shares, past) if policy.which is Which.KEPT else frozenset()
     # What stands in the status needs no coarser units.
-    auto = _auto_factor(shares, version) if policy.which is Which.NONE else 1
-    into_status = _into_status(shares, version, auto, policy)
+    needs_none = policy.which in (Which.NEEDED, Which.ALL) or stood
+    auto = 1 if needs_none else _auto_factor(shares, version)
+    into_status = _into_status(shares, version, auto, policy, stood)
     resources: dict[str, Resource] = {}
     left_out = []
     for share in shares:
@@ -144,8 +146,9 @@ def size(
             reason = _too_few(share, resource.later or resource)
         else:
             resource = _resource(share, factor, past)
-            resource = replace(resource, why="" if resource.has_slots else policy.why)
-            reason = _too_many(share, resource) or _too_few(share, resource)
+            why = harmless(version) if policy.which is Which.NEEDED else policy.why
+            resource = replace(resource, why="" if resource.has_slots else why)
+            reason = _too_many(share, resource, policy) or _too_few(share, resource)
         if reason:
             left_out.append(LeftOut(share.name, reason))
         else:
@@ -169,8 +172,17 @@ def release(node: Node, held: Collection[str], used: Collection[str] = ()) -> No
     return replace(node, resources=resources)
 
 
+def _stood_in_status(shares: Sequence[Share], past: Past) -> Set[str]:
+    names = {share.name for share in shares}
+    return {n for n, own in past.devices.items() if n in names and isinstance(own, CountedUnits)}
+
+
 def _into_status(
-    shares: Sequence[Share], version: Version | None, auto: int, policy: Policy
+    shares: Sequence[Share],
+    version: Version | None,
+    auto: int,
+    policy: Policy,
+    stood: Set[str],
 ) -> Mapping[str, str]:
     """Return which units go into the Node's status, by the name of their resource, and why."""
     units = [share for share in shares if share.offer.role is not Role.SLOTS]
@@ -179,6 +191,7 @@ def _into_status(
             return {}
         case Which.ALL:
             return {share.name: policy.why for share in units}
+    units = [share for share in units if share.name not in stood]
     counts = {share.name: sum(share.counts(_factor(share, auto)).values()) for share in units}
     sizes = {
         # Where it can't fit anyhow, nobody needs to number millions of units to see it.
@@ -188,7 +201,10 @@ def _into_status(
         for share in units
     }
     unfit = {name: size for name, size in sizes.items() if not fits(size)}
-    return needed(counts, unfit, version)
+    if policy.which is Which.NEEDED:
+        return needed(counts, unfit, version)
+    why = f"they stood there before, and nobody knows now whether they may: {policy.why}"
+    return dict.fromkeys(stood, why) | without_room(counts, unfit)
 
 
 def _in_status(share: Share, factor: int, past: Past, why: str) -> Resource:
@@ -261,7 +277,7 @@ def _fits(resource: Resource) -> bool:
     return fits(resource.list_size(word=HEALTHY))
 
 
-def _too_many(share: Share, resource: Resource) -> str:
+def _too_many(share: Share, resource: Resource, policy: Policy) -> str:
     """Return why the kubelet wouldn't take the list of a resource; empty if it would."""
     if _fits(resource):
         return ""
@@ -282,8 +298,8 @@ def _too_many(share: Share, resource: Resource) -> str:
     return (
         f"{resource.count + retired} devices need a list of {resource.list_size(word=HEALTHY)} "
         f"bytes; the kubelet's limit is {MESSAGE_LIMIT}: {remedy}"
-        + f"; in the Node's status there is no limit, but {resource.why}"
-        * bool(resource.why)
+        + f"; in the Node's status there is no limit, but they don't go there: {policy.why}"
+        * bool(policy.why and not resource.has_slots)
     )
 
 

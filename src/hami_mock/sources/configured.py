@@ -11,11 +11,12 @@ from hami_mock.errors import UsageError
 from hami_mock.kubelet.limits import Version
 from hami_mock.kubelet.pod_resources import PodResources
 from hami_mock.node.cards import Card, make_cards
+from hami_mock.node.devices import CountedUnits
 from hami_mock.node.event_kinds import Kind
 from hami_mock.node.holders import Holders
 from hami_mock.node.sizing import Node, Past, Share, size
 from hami_mock.node.state import NodeState
-from hami_mock.node.ways import NO_ACCESS, Access, Units, policy
+from hami_mock.node.ways import NO_PERMISSION, Permission, Units, policy
 from hami_mock.settings.settings import Settings, VendorSettings
 from hami_mock.sources import host, unit_record
 from hami_mock.sources.host import Host
@@ -34,7 +35,7 @@ def configured_node(
     settings: Settings,
     version: Version | None,
     past: Past = _NO_PAST,
-    access: Access = NO_ACCESS,
+    permission: Permission = NO_PERMISSION,
 ) -> Node:
     """Return the node that the settings make, for a kubelet of some version.
 
@@ -47,7 +48,7 @@ def configured_node(
     shares = [share for vendor, own in cards for share in _shares(vendor, own)]
     if not settings.device_plugins:
         shares = []
-    way = policy(settings.units, access, hami=settings.hami)
+    way = policy(settings.units, permission, hami=settings.hami)
     resources, left_out = size(shares, version, past, way)
     if left_out:
         raise UsageError([f"{name}: {reason}" for name, reason in left_out])
@@ -61,7 +62,7 @@ def vendor_cards(settings: Settings, vendor: VendorSettings) -> tuple[Card, ...]
 async def plan(
     settings: Settings,
     past: Past = _NO_PAST,
-    if_unknown: Access = NO_ACCESS,
+    if_unknown: Permission = NO_PERMISSION,
     before: Host = _UNKNOWN,
 ) -> tuple[Node, Host]:
     """Return what the node will offer, and what is known of its kubelet and the API server.
@@ -70,24 +71,30 @@ async def plan(
     what was known, if the API server doesn't answer now.
     """
     known = (await host.ask(settings, if_unknown)).after(before)
-    return configured_node(settings, known.version, past, known.access), known
+    return configured_node(settings, known.version, past, known.permission), known
 
 
 async def first_node(settings: Settings) -> tuple[Node, Host]:
     """Plan, with the units numbered as the agent before this one had them."""
     kept = unit_record.read(Path(settings.socket_dir), settings)
+    in_status = {name: own for name, own in kept.items() if isinstance(own, CountedUnits)}
     known = Holders()
     if kept or Path(settings.pod_resources_socket).exists():
         known.name(await PodResources(settings.pod_resources_socket).holders())
+    found = await host.ask(settings)
+
+    def node(past: Past) -> Node:
+        return configured_node(settings, found.version, past, found.permission)
+
     try:
-        return await plan(settings, Past(kept, known.ids, known.resources, unlisted=kept))
+        return node(Past(kept, known.ids, known.resources, unlisted=kept)), found
     except UsageError:
-        if not kept:
+        if len(kept) == len(in_status):
             raise
         # Without holes in the numbering it may fit; if not, this says why.
-        planned = await plan(settings)
+        renumbered = node(Past(in_status))
         _log.warning("units are renumbered: with the old numbers, a list would not fit")
-        return planned
+        return renumbered, found
 
 
 class ConfiguredSource:
@@ -111,6 +118,8 @@ class ConfiguredSource:
         self._state = state
         self._inventory = inventory
         self._one_at_a_time = anyio.Lock()
+        self._trouble = ""
+        """Why what the API server has said since can't be followed."""
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """See from time to time whether units may stand in the Node's status by now.
@@ -125,7 +134,15 @@ class ConfiguredSource:
                 told = self.notice
                 _log.warning("%s", told)
             await anyio.sleep(_AGAIN_SECONDS)
-            if self._refusal and (lines := await self.use(self._settings)):
+            if not self._refusal:
+                continue
+            try:
+                lines = await self.use(self._settings)
+            except UsageError as error:
+                # Units stay where they are: refused in the one place, and too many in the other.
+                self._trouble = str(error)
+                continue
+            if lines:
                 told = "; ".join(lines)
                 self._state.events.add(Kind.CONFIGURATION_CHANGED, "--units auto", told)
 
@@ -138,22 +155,31 @@ class ConfiguredSource:
         async with self._one_at_a_time:
             node, known = await plan(settings, await self._inventory.past(), before=self.known)
             lines = self._inventory.change(node)
-            self._settings, self.known = settings, known
+            self._settings, self.known, self._trouble = settings, known, ""
             return lines
 
     @property
     def notice(self) -> str:
         """Why units can't stand in the Node's status; "" if they can, or needn't."""
+        if self._trouble:
+            return f"units stay where they are: {self._trouble}"
         refusal = self._refusal
-        return f"units have device plugins, and their limits: {refusal}" if refusal else ""
+        if not refusal:
+            return ""
+        if not self.known.permission.is_known:
+            return f"it isn't known whether units may stand in the Node's status: {refusal}"
+        return f"units have device plugins, and their limits: {refusal}"
 
     @property
     def _refusal(self) -> str:
-        """Why units are with device plugins, if the API server refused the rest."""
+        """Why the API server has to be asked again about units; "" if it hasn't."""
         if not self._is_connected or self._settings.units is not Units.AUTO:
             return ""
-        units = (each for each in self._state.node.resources if not each.has_slots)
-        return next((each.why for each in units if not (each.in_status or each.later)), "")
+        units = [each for each in self._state.node.resources if not each.has_slots]
+        have_plugins = any(not (each.in_status or each.later) for each in units)
+        permission = self.known.permission
+        is_open = have_plugins or (units and not permission.is_known)
+        return permission.refusal if is_open else ""
 
 
 def _shares(settings: VendorSettings, all_cards: tuple[Card, ...]) -> Iterator[Share]:

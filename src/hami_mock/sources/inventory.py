@@ -11,6 +11,7 @@ from hami_mock.node.devices import CountedUnits, Devices
 from hami_mock.node.event_kinds import Kind
 from hami_mock.node.sizing import Node, Past, release
 from hami_mock.node.state import NodeState
+from hami_mock.node.unit_devices import UnitDevices
 from hami_mock.settings.settings import Settings
 from hami_mock.sources import unit_record
 from hami_mock.sources.changes import changes
@@ -78,7 +79,7 @@ class Inventory:
         Raises StartError if there is a record of other devices and it can't be replaced: pods may
         hold some of them. Where there is none yet, the agent goes on and tries again.
         """
-        has_predecessor = bool(self._devices)
+        has_predecessor = any(isinstance(own, UnitDevices) for own in self._devices.values())
         self._try_to_record()
         if has_predecessor and self._trouble:
             path = self._folder.path / unit_record.FILE
@@ -95,9 +96,8 @@ class Inventory:
             await self._remove_needless_record()
 
     def _record(self, node: Node) -> None:
-        devices = self._devices | _devices(self._state.node) | _devices(node)
         # Nobody holds a device of what has moved to the Node's status, or it would not be there.
-        devices = {k: own for k, own in devices.items() if not isinstance(own, CountedUnits)}
+        devices = self._devices | _devices(self._state.node) | _devices(node)
         try:
             unit_record.write(self._folder.path, devices)
             self._trouble = None
@@ -123,7 +123,23 @@ class Inventory:
         if scope.cancelled_caught or holders is None:
             return
         if not any(self._devices.keys() & holder.devices.keys() for holder in holders):
+            self._take_off_record(UnitDevices)
+
+    def forget_units_in_status(self) -> None:
+        """Note that nothing of the agent's is left in the Node's status."""
+        self._take_off_record(CountedUnits)
+
+    def _take_off_record(self, kind: type[Devices]) -> None:
+        self._devices = {k: own for k, own in self._devices.items() if not isinstance(own, kind)}
+        if not any(isinstance(own, UnitDevices | CountedUnits) for own in self._devices.values()):
             unit_record.remove(self._folder.path)
+            return
+        try:
+            unit_record.write(self._folder.path, self._devices)
+        except OSError as error:
+            # More on record than must be hurts nobody.
+            path = self._folder.path / unit_record.FILE
+            _log.warning("%s stays as it is: %s", path, error.strerror)
 
     async def _record_again(self) -> None:
         """Write the record whenever it is gone: somebody may empty the folder."""

@@ -1,6 +1,6 @@
 """What a node would offer, whoever decides on its cards."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -9,17 +9,26 @@ from hami_mock.errors import NotThere, UsageError
 from hami_mock.kubelet.limits import Version
 from hami_mock.node.cards import Card
 from hami_mock.node.sizing import Node
-from hami_mock.node.ways import Access
+from hami_mock.node.ways import Permission, Units
 from hami_mock.settings.settings import Settings
 from hami_mock.sources import configured
+from hami_mock.sources.host import Host
 
 
 class Plan(NamedTuple):
-    """A node, its kubelet's version if that is known, and what is missing or malformed."""
+    """A node, its kubelet's version if that is known, and what is missing or malformed.
+
+    `assumed` says what this rests on that nobody knows.
+    """
 
     node: Node
     version: Version | None
     missing: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+
+
+_ASSUMED = Permission(is_allowed=True, is_known=False)
+"""What the manifests allow."""
 
 
 async def plan(settings: Settings, document: Mapping[str, Any] | None = None) -> Plan:
@@ -28,18 +37,34 @@ async def plan(settings: Settings, document: Mapping[str, Any] | None = None) ->
     Without such a document the API server is asked. Raises UsageError if there is none to ask.
     """
     if not settings.is_companion:
-        # What the manifests allow.
-        node, host = await configured.plan(settings, if_unknown=Access(is_allowed=True))
-        return Plan(node, host.version)
+        node, host = await configured.plan(settings, if_unknown=_ASSUMED)
+        return Plan(node, host.version, assumed=tuple(_assumed(settings, node, host)))
     # Here, because it takes long to load, and few have a real plugin.
     from hami_mock.sources.annotated.derive import derive
     from hami_mock.sources.annotated.node_object import version_of
     from hami_mock.sources.annotated.source import device_config
 
     document = await _ask(settings.node_name) if document is None else document
-    access = Access(is_allowed=True)
-    derived = derive(document, settings, config=device_config(settings), access=access)
-    return Plan(derived.node, settings.kubelet_version or version_of(document), derived.reasons)
+    derived = derive(document, settings, config=device_config(settings), permission=_ASSUMED)
+    host = Host(settings.kubelet_version or version_of(document), _ASSUMED)
+    assumed = tuple(_assumed(settings, derived.node, host))
+    return Plan(derived.node, host.version, derived.reasons, assumed)
+
+
+def _assumed(settings: Settings, node: Node, host: Host) -> Iterator[str]:
+    """Say what the way of units rests on, if it isn't what somebody knows or has chosen."""
+    units = [resource for resource in node.resources if not resource.has_slots]
+    is_assumed = settings.units is Units.AUTO and host.permission == _ASSUMED
+    if is_assumed and any(resource.in_status for resource in units):
+        yield (
+            "nobody was asked whether the agent may write the Node's status: it may with the role "
+            "of manifests/k8s-mock-rbac.yaml"
+        )
+    if settings.units is not Units.STATUS and host.version is None and units:
+        yield (
+            "the kubelet's version isn't known, so it is taken for 1.36 or newer; "
+            "--kubelet-version says which it is"
+        )
 
 
 async def cards(settings: Settings) -> tuple[Card, ...]:

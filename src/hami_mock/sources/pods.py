@@ -34,8 +34,8 @@ _LONGEST_NAME = 253
 
 _log = logging.getLogger(__name__)
 
-WatchPods = Callable[[str], AsyncGenerator["Change", None]]
-"""Yields the pods of the node with that name, and each change of them."""
+WatchPods = Callable[[str, Callable[[str], None]], AsyncGenerator["Change", None]]
+"""Yields the pods of the node with that name, and each change of them; tells why if it can't."""
 
 
 class PodReader:
@@ -53,20 +53,26 @@ class PodReader:
         self._is_wanted = is_wanted
         self._told: set[str] = set()
         self._is_read = False
+        self._trouble = ""
 
     @property
     def notice(self) -> str:
         """Why the pods aren't known; "" if they are, or nobody wants to know."""
-        if self._is_read or not self._is_wanted():
+        if not self._is_wanted() or (self._is_read and not self._trouble):
             return ""
-        return "the pods of this node have not been read yet"
+        known = "can't be followed" if self._is_read else "have not been read yet"
+        return f"the pods of this node {known}" + (self._trouble and f": {self._trouble}")
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         task_status.started()
         await self._state.wait_until(self._is_wanted)
-        async with aclosing(self._watch_pods(self._state.node.name)) as changes:
+        watch = self._watch_pods(self._state.node.name, self._hear)
+        async with aclosing(watch) as changes:
             async for change in changes:
                 self._follow(change)
+
+    def _hear(self, trouble: str) -> None:
+        self._trouble = trouble
 
     def _follow(self, change: "Change") -> None:
         self._is_read = True

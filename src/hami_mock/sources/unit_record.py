@@ -2,7 +2,9 @@
 
 Units are numbered from the first card to the last, but cards grow, shrink and go, while the agent
 runs and from one start to the next. An agent that numbered them anew would give units that pods
-hold to other cards. So a small file beside the sockets says which numbers are whose.
+hold to other cards. So a small file beside the sockets says which numbers are whose, and which
+resources stand in the Node's status: they must not get devices as well because the API server is
+away when the agent starts.
 """
 
 import json
@@ -16,12 +18,14 @@ from hami_mock.kit import own_files
 from hami_mock.kit.text import cut
 from hami_mock.kubelet.unit_ids import Numbers, UnitIds
 from hami_mock.kubelet.wire import MESSAGE_LIMIT
-from hami_mock.node.devices import Devices
+from hami_mock.node.devices import CountedUnits, Devices
 from hami_mock.node.unit_devices import UnitDevices
 from hami_mock.settings.settings import Settings
 
 # Not *.sock: the kubelet removes every socket when it starts, and leaves files alone.
 FILE = "hami-mock-units.json"
+_IN_STATUS = "in the Node's status"
+"""A key that no resource is called. Earlier versions pass over it."""
 
 _MOST = MESSAGE_LIMIT
 """No list has so many devices, nor a number that high."""
@@ -34,7 +38,8 @@ _log = logging.getLogger(__name__)
 def read(folder: Path, settings: Settings) -> dict[str, Devices]:
     """Return the units of each resource as an agent before this one had them, retired ones too.
 
-    That is nothing if there is no file, or a bad one.
+    Of those in the Node's status it isn't known how many each card had. That is nothing if there is
+    no file, or a bad one.
     """
     path = folder / FILE
     # Earlier versions didn't write whose numbers they were.
@@ -44,11 +49,14 @@ def read(folder: Path, settings: Settings) -> dict[str, Devices]:
         for offer in vendor.vendor.offers
     }
     try:
-        return {
+        document = _document(path)
+        in_status = document.pop(_IN_STATUS, {}).get("resources", ())
+        numbered: dict[str, Devices] = {
             str(name): UnitDevices(UnitIds(of), _numbers(name, entry.get("cards", entry)))
-            for name, entry in _document(path).items()
+            for name, entry in document.items()
             if (of := str(entry.get("heads") or heads.get(name, "")))
         }
+        return {str(name): CountedUnits({}) for name in in_status} | numbered
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
@@ -62,7 +70,7 @@ def write(folder: Path, devices: Mapping[str, Devices]) -> None:
 
     What is on record already needs no room: an agent may start anew on a full disk.
     """
-    document = {
+    document: dict[str, Any] = {
         name: {
             "heads": own.heads,
             "cards": {
@@ -72,6 +80,9 @@ def write(folder: Path, devices: Mapping[str, Devices]) -> None:
         for name, own in devices.items()
         if isinstance(own, UnitDevices)
     }
+    in_status = sorted(name for name, own in devices.items() if isinstance(own, CountedUnits))
+    if in_status:
+        document[_IN_STATUS] = {"resources": in_status}
     path, content = folder / FILE, json.dumps(document).encode() + b"\n"
     with suppress(OSError):  # then it has to be written
         if own_files.read_regular(path, _MOST_BYTES) == content:

@@ -113,18 +113,20 @@ class NodeKeeper:
         """Patch the node a last time, if that can be done soon: nobody waits for it longer."""
         await self._withdraw(lambda: self._kubernetes.patch_node(self._name, metadata))
 
-    async def withdraw_status(self, patch: Object) -> None:
-        """Do the same with the node's status."""
-        await self._withdraw(lambda: self._kubernetes.patch_node_status(self._name, patch))
+    async def withdraw_status(self, patch: Object) -> bool:
+        """Do the same with the node's status; return whether it was done."""
+        return await self._withdraw(lambda: self._kubernetes.patch_node_status(self._name, patch))
 
-    async def _withdraw(self, patching: Callable[[], Awaitable[Object]]) -> None:
-        with anyio.move_on_after(_WITHDRAWAL_SECONDS, shield=True) as scope:
+    async def _withdraw(self, patching: Callable[[], Awaitable[Object]]) -> bool:
+        with anyio.move_on_after(_WITHDRAWAL_SECONDS, shield=True):
             try:
                 await patching()
             except ClusterError as error:
                 _log.warning("%s stay on the node: %s", self._part, cut(str(error)))
-        if scope.cancelled_caught:
-            _log.warning("%s stay on the node: no answer from the API server", self._part)
+                return False
+            return True
+        _log.warning("%s stay on the node: no answer from the API server", self._part)
+        return False
 
     def _look_at(self, node: Object) -> None:
         """Take over what a node shows, unless something newer of it was seen.

@@ -61,15 +61,18 @@ class NodeStatus:
         kubernetes: Kubernetes,
         registrations: Broadcast | None = None,
         has_plugin: Callable[[str], bool] = lambda _: False,
+        forget: Callable[[], None] = lambda: None,
     ) -> None:
         """Make one that tells when the node has begun or ceased to show a resource.
 
         A resource that still has a device plugin is left to it; `registrations` tell when it ends.
+        `forget` is called in the end if the node shows nothing of ours any more.
         """
         self._state = state
         self._kubernetes = kubernetes
         self._registrations = registrations or Broadcast()
         self._has_plugin = has_plugin
+        self._forget = forget
         self._keeper = NodeKeeper(kubernetes, state.node.name, "units in the Node's status")
         self._offerings: dict[str, StatusResource] = {}
         self._written: Mapping[str, int] = {}
@@ -95,8 +98,8 @@ class NodeStatus:
         try:
             await self._keeper.run(self._keep_up)
         finally:
-            if self._written:
-                await self._keeper.withdraw_status(_patch({}, {}, self._written.keys(), None))
+            if await self._withdraw():
+                self._forget()
 
     def status(self) -> dict[str, Any]:
         return {"resources": dict(self._written), "error": self._keeper.error}
@@ -116,6 +119,14 @@ class NodeStatus:
         except ClusterError as error:
             _log.info("can't see whether units are left over in the status of %s: %s", name, error)
             return False
+
+    async def _withdraw(self) -> bool:
+        """Take the amounts away; return whether it is certain that none are left."""
+        if self._written:
+            gone = _patch({}, {}, self._written.keys(), None)
+            return await self._keeper.withdraw_status(gone)
+        node = self._keeper.node
+        return node is not None and ANNOTATION not in annotations_of(node)
 
     async def _keep_up(self) -> None:
         changes = (

@@ -1,16 +1,23 @@
 from typing import Any
 
+import anyio
 import pytest
 
 from hami_mock.cli.plan import fleet_lines, node_lines, plan_data
 from hami_mock.cli.plan_dra import dra_lines
 from hami_mock.node.advice import COUNTED_TWICE, COUNTED_TWICE_REMEDY
+from hami_mock.node.ways import Permission
 from hami_mock.settings.settings import load
+from hami_mock.sources import planning
+from hami_mock.sources.configured import configured_node
 from hami_mock.sources.planning import Plan
 from tests.unit.builders import laid_out
 
 HAMI = "hami-core-gpu.project-hami.io"
 KEYS = ["resource", "count", "unit", "cards", "way", "why", "bytes", "limit", "warnings"]
+
+
+REFUSED = "can't patch nodes/status n1: no (403); the role needs the verb patch for nodes/status"
 
 
 def planned(version: tuple[int, int] | None = (1, 35), **flags: Any) -> dict[str, Any]:
@@ -85,6 +92,66 @@ def test_what_stands_in_the_status_has_no_list_and_says_why() -> None:
     (said,) = (line for line in lines if line.startswith("status: "))
     assert said.startswith("status: nvidia.com/gpucores, nvidia.com/gpumem, ")
     assert said.endswith("in the Node's status, not a plugin's list: you chose --units status")
+
+
+def test_what_has_a_plugin_says_why_once_for_each_reason() -> None:
+    refused = Permission(refusal=REFUSED)
+    node = configured_node(load({"node-name": "node-a"}), (1, 35), permission=refused)
+    lines = [*node_lines(plan_data(load({"node-name": "node-a"}), Plan(node, (1, 35))))]
+    assert [line for line in lines if line.startswith(("plugin: ", "status: "))] == [
+        "plugin: nvidia.com/gpucores, nvidia.com/gpumem, nvidia.com/gpumem-percentage, "
+        f"iluvatar.ai/MR-V100.vCore, huawei.com/Ascend910-memory: devices of a plugin: {REFUSED}"
+    ]
+
+
+def test_where_the_ways_differ_each_says_why() -> None:
+    flags = {"node-name": "node-a", "vendors": "nvidia", "nvidia-memory": "183359"}
+    node = configured_node(load(flags), (1, 35), permission=Permission(is_allowed=True))
+    lines = [*node_lines(plan_data(load(flags), Plan(node, (1, 35))))]
+    assert [line for line in lines if line.startswith(("plugin: ", "status: "))] == [
+        "plugin: nvidia.com/gpucores, nvidia.com/gpumem-percentage: devices of a plugin: harmless "
+        "on kubelet 1.35",
+        "status: nvidia.com/gpumem: in the Node's status, not a plugin's list: 366718 devices "
+        "would need a list of at least 5134052 bytes, more than the kubelet takes",
+    ]
+
+
+STATUS_ASSUMED = (
+    "nobody was asked whether the agent may write the Node's status: it may with the role of "
+    "manifests/k8s-mock-rbac.yaml"
+)
+VERSION_ASSUMED = (
+    "the kubelet's version isn't known, so it is taken for 1.36 or newer; --kubelet-version says "
+    "which it is"
+)
+
+
+@pytest.mark.parametrize(
+    ("flags", "assumed"),
+    [
+        ({}, (STATUS_ASSUMED, VERSION_ASSUMED)),
+        ({"kubelet-version": "1.37"}, (STATUS_ASSUMED,)),
+        ({"kubelet-version": "1.35"}, ()),
+        ({"units": "plugin"}, (VERSION_ASSUMED,)),
+        ({"units": "plugin", "nvidia-memory-factor": "auto"}, (VERSION_ASSUMED,)),
+        ({"units": "status"}, ()),
+        ({"nvidia-cards": "0"}, ()),
+        ({"device-plugins": "off"}, ()),
+    ],
+)
+def test_what_a_plan_without_a_cluster_assumes_is_said(
+    flags: dict[str, str], assumed: tuple[str, ...]
+) -> None:
+    settings = load({"node-name": "node-a", "vendors": "nvidia", **flags})
+    found = anyio.run(planning.plan, settings)
+    assert found.assumed == assumed
+    told = plan_data(settings, found)
+    assert tuple(told["assumed"]) == assumed
+    lines = [line for line in node_lines(told) if line.startswith("assumed: ")]
+    assert lines == [f"assumed: {text}" for text in assumed if told["cards"]]
+    # Of a fleet it is said once, not of each node.
+    lines = [line for line in fleet_lines([told, told]) if line.startswith("assumed: ")]
+    assert lines == [f"assumed: {text}" for text in assumed]
 
 
 def test_the_table_ends_with_the_warnings() -> None:
@@ -192,3 +259,11 @@ def test_device_plugins_and_dra_together_are_warned_of() -> None:
     assert both["dra"]["warnings"] == [f"{COUNTED_TWICE}: {COUNTED_TWICE_REMEDY}"]
     assert f"warning: {COUNTED_TWICE}: {COUNTED_TWICE_REMEDY}" in [*node_lines(both)]
     assert with_dra("hami")["dra"]["warnings"] == []
+
+
+def test_cards_that_no_driver_has_are_not_offered_twice() -> None:
+    settings = load({"node-name": "node-a", "dra": "hami"})
+    plan = plan_data(settings, Plan(laid_out(nvidia_cards=0, ascend_cards=0), (1, 35)))
+    (warning,) = plan["dra"]["warnings"]
+    assert warning.startswith("--dra hami does nothing on this node: ")
+    assert f"warning: {warning}" in [*node_lines(plan)]

@@ -36,6 +36,16 @@ def told(state: NodeState, holders: list[Holder] | None = None) -> dict[str, Any
     return status(state, plugins_of(state).all)
 
 
+def test_what_waits_to_move_says_so(state: NodeState) -> None:
+    small = {name.replace("_", "-"): str(value) for name, value in SMALL.items()}
+    past = Past({r.name: r.devices for r in state.node.resources}, (), {GPUMEM})
+    settings = load({"node-name": NODE, "units": "status", **small})
+    state.change(configured_node(settings, None, past))
+    rows = by_name(told(state)["resources"])
+    assert {name: row["waits_to_move"] for name, row in rows.items()} == {GPU: False, GPUMEM: True}
+    assert rows[GPUMEM]["way"] == "plugin"
+
+
 def by_name(items: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return {item["name"]: item for item in items}
 
@@ -61,6 +71,7 @@ def test_a_node_that_is_well(state: NodeState) -> None:
         "unit": "slot",
         "way": "plugin",
         "why": "",
+        "waits_to_move": False,
         "phase": Phase.WAITING,
         "reason": "not tried yet",
         "count": 20,

@@ -1,5 +1,7 @@
 """What the doctor finds in a node's ResourceSlices."""
 
+import json
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +14,7 @@ from hami_mock.node.advice import COUNTED_TWICE, COUNTED_TWICE_REMEDY
 from hami_mock.vendors.dra import Profile
 from tests.unit.builders import NODE
 from tests.unit.doctor.dra_patients import (
+    CLASSES,
     HAMI,
     NVIDIA,
     Document,
@@ -191,6 +194,57 @@ def test_a_real_example_driver_shares_nothing_and_that_is_right() -> None:
     only(examined(*made), "ok")
     ours = examined(*made, pods=(agent(DRA="example"),))
     assert "DRAConsumableCapacity" in only(ours, "warning").what
+
+
+def without_names(is_applied: bool) -> list[Document]:
+    """The classes of the manifests where DRAExtendedResource is off."""
+    made = deepcopy(CLASSES)
+    for each in made:
+        if is_applied:
+            applied = {"kubectl.kubernetes.io/last-applied-configuration": json.dumps(each)}
+            each["metadata"]["annotations"] = applied
+        each["spec"].pop("extendedResourceName", None)
+    return made
+
+
+def test_the_gate_of_extended_resources_is_seen_by_what_was_applied() -> None:
+    classes = without_names(is_applied=True)
+    finding = only(examine_node(node_case(found(*slices(), classes=classes))), "warning")
+    assert (finding.where, finding.what) == (
+        HAMI,
+        f"the feature gate DRAExtendedResource is off (DeviceClass {HAMI} came without its "
+        "extendedResourceName): a pod needs a claim to get a card",
+    )
+    assert finding.advice.endswith(" and the kubelet, and apply the DeviceClasses again")
+    # Of a driver whose classes never had a name nothing was lost.
+    chips = slices(rig.state_of(nvidia_cards=0, ascend_cards=1))
+    only(examine_node(node_case(found(*chips, classes=classes))), "ok")
+
+
+@pytest.mark.parametrize(
+    ("version", "notes"), [("v1.35.8", 1), ("v1.36.4", 1), ("v1.37.1", 0), ("", 0)]
+)
+def test_where_nobody_knows_what_was_applied_the_gate_is_a_note(version: str, notes: int) -> None:
+    on = node()
+    on["status"]["nodeInfo"] = {"kubeletVersion": version}
+    classes = without_names(is_applied=False)
+    findings = examine_node(node_case(found(*slices(), classes=classes), on=on))
+    assert [str(each.severity) for each in findings] == ["note"] * notes + ["ok"]
+    assert all("DRAExtendedResource is off, or nobody" in each.what for each in findings[:notes])
+    # Classes of somebody else's have what they should.
+    for each in classes:
+        del each["metadata"]["labels"]
+    only(examine_node(node_case(found(*slices(), classes=classes), on=on)), "ok")
+
+
+@pytest.mark.parametrize("text", ["[", "[]", "7", '{"spec": 5}', "[" * 100_000])
+def test_what_was_applied_may_be_anything(text: str) -> None:
+    classes = without_names(is_applied=False)
+    for each in classes:
+        applied = {"kubectl.kubernetes.io/last-applied-configuration": text}
+        each["metadata"]["annotations"] = applied
+    findings = examine_node(node_case(found(*slices(), classes=classes)))
+    assert not any(each.severity == "warning" for each in findings)
 
 
 def test_the_agent_knows_of_a_gate_that_slices_do_not_show() -> None:

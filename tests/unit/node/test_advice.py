@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from hami_mock.kit.durations import about
@@ -44,6 +46,17 @@ def test_many_units_are_warned_of_with_the_numbers(version: Version | None) -> N
 )
 def test_the_warning_says_which_kubelet_it_is_about(version: Version | None, words: str) -> None:
     assert words in warned_of(unit_resource([65536]), version)[0]
+
+
+@pytest.mark.parametrize(
+    "why",
+    ["you chose --units plugin", "can't get nodes n1: no connection"],
+)
+def test_where_units_would_cost_nothing_is_a_sentence_whatever_the_reason(why: str) -> None:
+    (warning,) = warned_of(replace(unit_resource([65536]), why=why), (1, 37))
+    assert warning.endswith(
+        f"; in the Node's status they would cost nothing, but they don't go there: {why}"
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hami_mock.node.devices import CountedUnits, Devices
 from hami_mock.node.resources import Resource
 from hami_mock.node.sizing import Node, Past, release
 from hami_mock.node.unit_devices import UnitDevices
-from hami_mock.node.ways import NO_ACCESS, Access
+from hami_mock.node.ways import NO_PERMISSION, Permission
 from hami_mock.settings.settings import load
 from hami_mock.sources.configured import configured_node
 from tests.unit.builders import NODE, counts, problems_of, resource_named
@@ -18,19 +18,20 @@ from tests.unit.builders import NODE, counts, problems_of, resource_named
 GPU, CORES, MEMORY = "nvidia.com/gpu", "nvidia.com/gpucores", "nvidia.com/gpumem"
 PERCENTAGE = f"{MEMORY}-percentage"
 UNITS = {CORES, MEMORY, PERCENTAGE}
-ALLOWED = Access(is_allowed=True)
-REFUSED = Access(refusal="the role needs the verb patch for nodes/status")
+ALLOWED = Permission(is_allowed=True)
+REFUSED = Permission(refusal="the role needs the verb patch for nodes/status")
+AWAY = Permission(refusal="can't get nodes n1: it is away", is_known=False)
 
 
 def node_of(
     version: Version | None = (1, 35),
-    access: Access = ALLOWED,
+    permission: Permission = ALLOWED,
     past: Past | None = None,
     **flags: Any,
 ) -> Node:
     values = {"node-name": NODE, "vendors": "nvidia"}
     values |= {name.replace("_", "-"): str(value) for name, value in flags.items()}
-    return configured_node(load(values), version, past or Past(), access)
+    return configured_node(load(values), version, past or Past(), permission)
 
 
 def in_status(node: Node) -> set[str]:
@@ -44,7 +45,8 @@ def waiting(node: Node) -> set[str]:
 def test_what_fits_an_older_kubelet_stays_with_its_plugin() -> None:
     node = node_of()
     assert in_status(node) == set()
-    assert [resource.why for resource in node.resources] == [""] * 4
+    assert resource_named(node, GPU).why == ""
+    assert {resource_named(node, name).why for name in UNITS} == {"harmless on kubelet 1.35"}
 
 
 def test_on_an_older_kubelet_what_does_not_fit_goes_alone() -> None:
@@ -52,7 +54,7 @@ def test_on_an_older_kubelet_what_does_not_fit_goes_alone() -> None:
     assert in_status(node) == {MEMORY}
     memory = resource_named(node, MEMORY)
     assert (memory.count, memory.factor) == (8 * 81920, 1)
-    assert memory.why.startswith("655360 devices would need a list of ")
+    assert memory.why.startswith("655360 devices would need a list of at least ")
     assert node.devices == 80 + 800 + 800, "what stands in the status is no device"
 
 
@@ -78,7 +80,7 @@ def test_with_hami_all_units_go_on_every_kubelet() -> None:
 
 @pytest.mark.parametrize(("units", "expected"), [("plugin", set()), ("status", UNITS)])
 def test_who_has_chosen_gets_that(units: str, expected: set[str]) -> None:
-    node = node_of((1, 37) if units == "plugin" else (1, 35), NO_ACCESS, units=units)
+    node = node_of((1, 37) if units == "plugin" else (1, 35), NO_PERMISSION, units=units)
     assert in_status(node) == expected
     assert {resource_named(node, name).why for name in UNITS} == {f"you chose --units {units}"}
     assert resource_named(node, GPU).why == ""
@@ -93,7 +95,9 @@ def test_where_it_is_refused_the_plugins_have_them_and_say_why() -> None:
 def test_where_it_is_refused_and_does_not_fit_the_remedy_names_both() -> None:
     (line,) = problems_of(lambda: node_of((1, 35), REFUSED, nvidia_cards=128))
     assert "the smallest memory factor that fits is 16" in line
-    assert f"in the Node's status there is no limit, but {REFUSED.refusal}" in line
+    assert line.endswith(
+        f"; in the Node's status there is no limit, but they don't go there: {REFUSED.refusal}"
+    )
 
 
 def test_a_factor_of_auto_is_1_where_the_status_takes_any_number() -> None:
@@ -111,6 +115,57 @@ def test_a_factor_that_was_chosen_counts_there_too() -> None:
 def test_a_card_with_less_than_a_unit_is_refused_there_too() -> None:
     (line,) = problems_of(lambda: node_of((1, 37), nvidia_memory=100, nvidia_memory_factor=300))
     assert "card 0 (V100-SXM2-32GB) has less than one unit of 300 MiB" in line
+
+
+# When nobody knows whether they may stand there.
+
+
+def stood(*names: str) -> Past:
+    """What the record of an agent says that had these in the status."""
+    return Past({name: CountedUnits({}) for name in names}, unlisted=names)
+
+
+def test_what_stood_in_the_status_stays_there_and_the_others_stay_with_their_plugins() -> None:
+    flags: dict[str, Any] = {"nvidia_cards": 8, "nvidia_model": "A100-SXM4-80GB"}
+    assert in_status(node_of(**flags)) == {MEMORY}
+    node = node_of(None, AWAY, stood(MEMORY), **flags)
+    assert in_status(node) == {MEMORY}
+    memory = resource_named(node, MEMORY)
+    assert (memory.count, memory.why) == (
+        655360,
+        "they stood there before, and nobody knows now whether they may: "
+        "can't get nodes n1: it is away",
+    )
+    assert resource_named(node, CORES).why == AWAY.refusal
+    assert (memory.later, memory.has_slots, resource_named(node, GPU).why) == (None, False, "")
+
+
+@pytest.mark.parametrize("hami", ["on", "off"])
+def test_what_would_fit_a_list_stays_there_too(hami: str) -> None:
+    node = node_of(None, AWAY, stood(*UNITS), hami=hami)
+    assert (in_status(node), node.counts) == (UNITS, [20])
+
+
+def test_what_did_not_stand_there_has_a_plugin_if_its_list_has_room() -> None:
+    assert in_status(node_of(None, AWAY)) == set()
+    large = node_of(None, AWAY, nvidia_cards=8, nvidia_model="A100-SXM4-80GB")
+    assert in_status(large) == {MEMORY}
+    assert resource_named(large, MEMORY).why.startswith(
+        "655360 devices would need a list of at least "
+    )
+
+
+def test_a_factor_of_auto_is_what_it_was() -> None:
+    kept = node_of(None, AWAY, stood(*UNITS), nvidia_memory_factor="auto")
+    assert (resource_named(kept, MEMORY).factor, in_status(kept)) == (1, UNITS)
+    coarse = node_of(None, AWAY, nvidia_memory_factor="auto")
+    assert resource_named(coarse, MEMORY).factor > 1
+    assert in_status(coarse) == set()
+
+
+def test_a_record_counts_only_where_nobody_knows() -> None:
+    assert in_status(node_of((1, 35), ALLOWED, stood(*UNITS))) == set()
+    assert in_status(node_of((1, 37), REFUSED, stood(*UNITS))) == set()
 
 
 # What pods hold.

@@ -11,7 +11,7 @@ from hami_mock.kit.folder_watch import FolderWatch
 from hami_mock.kubelet.pod_resources import PodResources
 from hami_mock.node.event_kinds import Kind
 from hami_mock.node.state import NodeState
-from hami_mock.node.ways import Access
+from hami_mock.node.ways import Permission
 from hami_mock.settings.settings import Settings, load
 from hami_mock.sources import configured, host
 from hami_mock.sources.configured import ConfiguredSource, configured_node
@@ -21,28 +21,31 @@ from hami_mock.sources.inventory import Inventory
 from tests.unit.builders import NODE, resource_named
 
 MEMORY = "nvidia.com/gpumem"
-REFUSED = Access(refusal="the role needs the verb patch for nodes/status")
-ALLOWED = Access(is_allowed=True)
-AWAY = Access(refusal="can't reach the API server", is_known=False)
+UNITS = {MEMORY, "nvidia.com/gpucores", f"{MEMORY}-percentage"}
+REFUSED = Permission(refusal="the role needs the verb patch for nodes/status")
+ALLOWED = Permission(is_allowed=True)
+AWAY = Permission(refusal="can't reach the API server", is_known=False)
 
 
 class Server:
     """An API server that answers with these, the last of them for good."""
 
-    def __init__(self, *answers: Access) -> None:
+    def __init__(self, *answers: Permission) -> None:
         self._answers = [*answers]
         self.asked = 0
 
-    async def ask(self, settings: Settings, if_unknown: Access) -> Host:
+    async def ask(self, settings: Settings, if_unknown: Permission) -> Host:
         self.asked += 1
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         return Host((1, 37), answer)
 
 
 class Rig:
-    def __init__(self, folder: Path, *, is_connected: bool = True, **flags: Any) -> None:
+    def __init__(
+        self, folder: Path, known: Permission = REFUSED, *, is_connected: bool = True, **flags: Any
+    ) -> None:
         self.settings = settings_of(**flags)
-        self.state = NodeState(configured_node(self.settings, (1, 37), access=REFUSED))
+        self.state = NodeState(configured_node(self.settings, (1, 37), permission=known))
         reader = HolderReader(self.state, PodResources(""))
         inventory = Inventory(self.settings, self.state, reader, FolderWatch(folder))
         # Nobody can say what pods hold, but there are none: the plugins have just begun.
@@ -50,10 +53,15 @@ class Rig:
         self.source = ConfiguredSource(
             self.settings, self.state, inventory, is_connected=is_connected
         )
+        self.source.known = Host((1, 37), known)
 
     @property
     def is_in_status(self) -> bool:
         return resource_named(self.state.node, MEMORY).in_status
+
+    @property
+    def in_status(self) -> set[str]:
+        return {each.name for each in self.state.node.resources if each.in_status}
 
 
 def settings_of(**flags: Any) -> Settings:
@@ -129,6 +137,63 @@ def test_an_api_server_that_is_away_moves_nothing(
         anyio.run(rig.source.use, settings_of(nvidia_memory=memory))
         assert resource_named(rig.state.node, MEMORY).count == 2 * memory
         assert rig.is_in_status == is_in_status
+
+
+LARGE: dict[str, Any] = {"nvidia_cards": 8, "nvidia_memory": 183359}
+
+
+@pytest.mark.parametrize("flags", [{}, LARGE], ids=["all have plugins", "one has no room"])
+def test_who_began_without_an_answer_asks_until_there_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: dict[str, Any]
+) -> None:
+    server = Server(AWAY, ALLOWED)
+    monkeypatch.setattr(host, "ask", server.ask)
+    rig = Rig(tmp_path, AWAY, **flags)
+    assert rig.is_in_status == bool(flags)
+    unknown = f"it isn't known whether units may stand in the Node's status: {AWAY.refusal}"
+    assert rig.source.notice == unknown
+
+    async def scenario() -> None:
+        with anyio.fail_after(20):
+            async with anyio.create_task_group() as tasks:
+                await tasks.start(rig.source.run)
+                await rig.state.wait_until(lambda: rig.in_status == UNITS)
+                tasks.cancel_scope.cancel()
+
+    anyio.run(scenario)
+    assert server.asked == 2
+    assert rig.source.notice == ""
+
+
+def test_who_is_refused_in_the_end_and_has_no_other_place_lives_on_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = Server(REFUSED, REFUSED, REFUSED, ALLOWED)
+    monkeypatch.setattr(host, "ask", server.ask)
+    rig = Rig(tmp_path, AWAY, **LARGE)
+    before = rig.state.node
+    notices = []
+
+    async def ask(settings: Settings, if_unknown: Permission) -> Host:
+        notices.append(rig.source.notice)
+        assert rig.state.node is before
+        return await server.ask(settings, if_unknown)
+
+    monkeypatch.setattr(host, "ask", ask)
+
+    async def scenario() -> None:
+        with anyio.fail_after(20):
+            async with anyio.create_task_group() as tasks:
+                await tasks.start(rig.source.run)
+                await rig.state.wait_until(lambda: rig.state.node is not before)
+                tasks.cancel_scope.cancel()
+
+    anyio.run(scenario)
+    assert notices[1] == notices[2] == notices[3]
+    assert notices[1].startswith(f"units stay where they are: {MEMORY}: ")
+    assert notices[1].endswith(f"they don't go there: {REFUSED.refusal}")
+    assert caplog.text.count("units stay where they are") == 1
+    assert rig.source.notice == ""
 
 
 def test_what_was_set_in_between_is_what_is_asked_with(

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from hami_mock.cluster.kubernetes import is_configured
 from hami_mock.kubelet.limits import Version
-from hami_mock.node.ways import NO_ACCESS, Access
+from hami_mock.node.ways import NO_PERMISSION, Permission
 from hami_mock.settings.settings import Settings, load
 from hami_mock.sources import configured, host
 from hami_mock.sources.host import Host
@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 
 Reply = Callable[[], web.Response]
 
-ALLOWED = Access(is_allowed=True)
+ALLOWED = Permission(is_allowed=True)
 
 NODE_INFO = dict.fromkeys(
     ("architecture", "bootID", "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion",
@@ -60,7 +60,7 @@ def settings_of(flags: dict[str, str]) -> Settings:
     return load({"node-name": "node-a", **named})
 
 
-async def learn(if_unknown: Access = NO_ACCESS, **flags: str) -> Host:
+async def learn(if_unknown: Permission = NO_PERMISSION, **flags: str) -> Host:
     return await host.ask(settings_of(flags), if_unknown)
 
 
@@ -80,7 +80,7 @@ def ask(
 
     `status` is what it replies to a patch of the node's status.
     """
-    return against(path, reply, partial(learn, NO_ACCESS, **flags), status)
+    return against(path, reply, partial(learn, NO_PERMISSION, **flags), status)
 
 
 def against(
@@ -154,8 +154,8 @@ def test_what_can_not_be_learnt_is_none_and_the_log_says_why(
     with caplog.at_level(logging.WARNING, logger="hami_mock"):
         found, _ = ask(kubeconfig_file, reply)
     assert found.version is None
-    assert not found.access.is_allowed
-    assert reason in found.access.refusal
+    assert not found.permission.is_allowed
+    assert reason in found.permission.refusal
     (record,) = (r for r in caplog.records if r.name == "hami_mock.sources.host")
     assert record.levelname == "WARNING"
     assert record.getMessage().startswith("can't find out the kubelet's version on node node-a: ")
@@ -177,8 +177,8 @@ def test_who_may_not_write_the_status_learns_the_rule(kubeconfig_file: Path) -> 
         status=lambda: web.json_response({"message": "no"}, status=403),
     )
     assert found.version == (1, 37)
-    assert not found.access.is_allowed
-    assert "the role needs the verb patch for nodes/status" in found.access.refusal
+    assert not found.permission.is_allowed
+    assert "the role needs the verb patch for nodes/status" in found.permission.refusal
 
 
 @pytest.mark.parametrize("units", ["plugin", "status"])
@@ -239,7 +239,7 @@ def test_a_kubeconfig_of_no_use_is_none_and_a_line_in_the_log(
     if text is not None:
         kubeconfig_file.write_text(text)
     found = anyio.run(learn)
-    assert (found.version, found.access.is_allowed) == (None, False)
+    assert (found.version, found.permission.is_allowed) == (None, False)
     assert "can't find out the kubelet's version on node node-a" in caplog.text
 
 
@@ -249,7 +249,7 @@ def test_a_pod_without_its_token_is_none_and_a_line_in_the_log(
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "1")
     found = anyio.run(learn)
-    assert (found.version, found.access.is_allowed) == (None, False)
+    assert (found.version, found.permission.is_allowed) == (None, False)
     assert "can't find out the kubelet's version" in caplog.text
 
 

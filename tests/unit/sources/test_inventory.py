@@ -12,18 +12,22 @@ from hami_mock.errors import UsageError
 from hami_mock.kit.folder_watch import FolderWatch
 from hami_mock.kubelet.holder import Holder
 from hami_mock.kubelet.pod_resources import PodResources
+from hami_mock.node.devices import CountedUnits
 from hami_mock.node.event_kinds import Kind
 from hami_mock.node.sizing import Past
 from hami_mock.node.state import NodeState
+from hami_mock.node.unit_devices import UnitDevices
+from hami_mock.node.ways import Permission
 from hami_mock.settings.settings import load
-from hami_mock.sources import inventory, unit_record
+from hami_mock.sources import host, inventory, unit_record
 from hami_mock.sources.configured import ConfiguredSource, configured_node, first_node
 from hami_mock.sources.holders import HolderReader
+from hami_mock.sources.host import Host
 from hami_mock.sources.inventory import Inventory
 from tests.pod_resources import pod_resources
 from tests.unit.builders import NODE, resource_named
 
-GPUMEM = "nvidia.com/gpumem"
+GPUMEM, GPUCORES = "nvidia.com/gpumem", "nvidia.com/gpucores"
 FLAGS = {"node-name": NODE, "mlu-cards": "0", "iluvatar-cards": "0", "ascend-cards": "0"}
 
 
@@ -339,14 +343,86 @@ def test_a_resource_moves_to_the_status_when_its_last_holder_has_gone(tmp_path: 
     assert not state.node.is_settling
 
 
-def test_what_stands_in_the_status_is_on_no_record(tmp_path: Path) -> None:
+def test_of_what_stands_in_the_status_only_that_is_on_record(tmp_path: Path) -> None:
     state = moved(None, "status", set())
     settings = load({**FLAGS, "nvidia-memory": "50"})
 
     async def play(kept: Inventory, _: FolderWatch) -> None:
         found = unit_record.read(tmp_path, settings)
-        assert GPUMEM not in found
+        assert {type(own) for own in found.values()} == {CountedUnits}
+        assert GPUMEM in found
         past = await kept.past()
         assert resource_named(state.node, GPUMEM).devices is past.devices[GPUMEM]
 
     playing(state, tmp_path, play)
+
+
+class NobodyHolds(PodResources):
+    async def holders(self) -> tuple[Holder, ...]:
+        return ()
+
+
+@pytest.mark.parametrize("is_withdrawn", [False, True])
+def test_what_may_be_left_in_the_status_stays_on_record(tmp_path: Path, is_withdrawn: bool) -> None:
+    state = moved(None, "plugin", set())
+    moved(state, "status", {GPUMEM})
+    settings = load({**FLAGS, "nvidia-memory": "50"})
+    kept = inventory_of(state, tmp_path, NobodyHolds(""))
+
+    async def run() -> None:
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(kept.run)
+            before = unit_record.read(tmp_path, settings)
+            assert {name for name, own in before.items() if isinstance(own, UnitDevices)} == {
+                GPUMEM
+            }
+            if is_withdrawn:
+                kept.forget_units_in_status()
+            tasks.cancel_scope.cancel()
+
+    anyio.run(run)
+    # Nobody holds a device, so their numbers are on no record any more.
+    after = unit_record.read(tmp_path, settings)
+    assert {*after} == (set() if is_withdrawn else {GPUCORES, f"{GPUMEM}-percentage"})
+    assert (tmp_path / unit_record.FILE).exists() != is_withdrawn
+
+
+def test_what_pods_hold_stays_on_record_when_the_status_is_empty(tmp_path: Path) -> None:
+    state = moved(None, "plugin", set())
+    moved(state, "status", {GPUMEM})
+    settings = load({**FLAGS, "nvidia-memory": "50"})
+
+    async def play(kept: Inventory, _: FolderWatch) -> None:
+        kept.forget_units_in_status()
+        assert {*unit_record.read(tmp_path, settings)} == {GPUMEM}
+
+    playing(state, tmp_path, play)
+
+
+def test_a_record_of_the_status_alone_need_not_be_replaced_at_the_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No pod can hold a device of what has none."""
+    unit_record.write(tmp_path, {GPUMEM: CountedUnits({})})
+    record = tmp_path / unit_record.FILE
+    record.with_suffix(".new").mkdir()
+    playing(moved(None, "plugin", set()), tmp_path, nothing)
+    assert f"a restart may renumber units: {record}" in caplog.text
+
+
+def test_units_that_are_renumbered_leave_the_status_alone(
+    socket_folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    playing(change(None, 131_072), socket_folder, nothing)
+    playing(restarted(socket_folder, 10), socket_folder, nothing)
+    numbered = unit_record.read(socket_folder, load(FLAGS))
+    unit_record.write(socket_folder, {**numbered, GPUCORES: CountedUnits({})})
+
+    async def away(*_: object) -> Host:
+        return Host(None, Permission(refusal="the API server is away", is_known=False))
+
+    monkeypatch.setattr(host, "ask", away)
+    state = restarted(socket_folder, 262_144, cards=1)
+    assert "units are renumbered" in caplog.text
+    assert len(owners(state)) == 262_144
+    assert [each.name for each in state.node.resources if each.in_status] == [GPUCORES]

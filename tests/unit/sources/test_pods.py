@@ -31,7 +31,7 @@ class Reader:
         self._changes: list[Change] = []
         self.told = 0
 
-    async def _watch(self, node_name: str) -> AsyncGenerator[Change, None]:
+    async def _watch(self, node_name: str, _: object) -> AsyncGenerator[Change, None]:
         self.asked_for.append(node_name)
         for change in self._changes:
             before = self.state.pod_changes.next()
@@ -236,7 +236,7 @@ def test_nobody_is_asked_before_anybody_wants_to_know() -> None:
     wanted: list[bool] = []
     asked = anyio.Event()
 
-    async def watch(_: str) -> AsyncGenerator[Change, None]:
+    async def watch(*_: object) -> AsyncGenerator[Change, None]:
         asked.set()
         yield every(thing("a"))
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hami_mock.node.devices import Devices
+from hami_mock.node.devices import CountedUnits, Devices
 from hami_mock.node.sizing import Node, Past, release
 from hami_mock.settings.settings import Settings, load
 from hami_mock.sources import unit_record
@@ -61,6 +61,24 @@ def test_numbers_are_the_same_after_a_round_trip(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [unit_record.FILE]
 
 
+def test_which_stand_in_the_status_is_kept_beside_the_numbers(tmp_path: Path) -> None:
+    devices = devices_of(grown())
+    before = json.loads(_written(tmp_path, devices))
+    in_status = {GPUMEM: CountedUnits({}), "example.com/cores": CountedUnits({})}
+    after = json.loads(_written(tmp_path, devices | in_status))
+    # What a version before this one reads is as it was, but for what has gone to the status.
+    assert after.pop("in the Node's status") == {"resources": sorted(in_status)}
+    assert after == {name: own for name, own in before.items() if name != GPUMEM}
+    read = unit_record.read(tmp_path, settings_of(60))
+    assert {name for name, own in read.items() if isinstance(own, CountedUnits)} == {*in_status}
+    assert read.keys() == before.keys() | in_status.keys()
+
+
+def _written(folder: Path, devices: dict[str, Devices]) -> bytes:
+    unit_record.write(folder, devices)
+    return (folder / unit_record.FILE).read_bytes()
+
+
 def test_retired_units_are_kept_too(tmp_path: Path) -> None:
     shrunk = changed(changed(None, settings_of(50)), settings_of(40))
     unit_record.write(tmp_path, devices_of(shrunk))
@@ -112,6 +130,9 @@ def test_any_history_survives_a_restart(
         '{"nvidia.com/gpumem": {"GPU-1": [[0, 10], [3, 4]]}}',
         '{"nvidia.com/gpumem": {"GPU-1": [[0, 1000000000000]]}}',
         b"\xff\xfe",
+        '{"in the Node\'s status": 5}',
+        '{"in the Node\'s status": ["nvidia.com/gpumem"]}',
+        '{"in the Node\'s status": {"resources": 5}}',
     ],
 )
 def test_a_bad_file_is_passed_over_with_a_word(

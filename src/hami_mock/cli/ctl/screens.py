@@ -177,7 +177,8 @@ def _dra(drivers: Data) -> Iterator[str]:
 def _state(resource: Data) -> str:
     phase = resource["phase"]
     text = paint(phase, _PHASE_STYLES.get(phase, Style.YELLOW))
-    text += resource["reason"] and f": {resource['reason']}"
+    waits = resource["why"] if resource.get("waits_to_move") else ""
+    text += "".join(f": {why}" for why in (resource["reason"], waits) if why)
     return text + "".join(f"; {paint(fault, Style.YELLOW)}" for fault in resource["faults"])
 
 

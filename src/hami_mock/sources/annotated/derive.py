@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from hami_mock.node.sizing import Node, Past, size
-from hami_mock.node.ways import NO_ACCESS, Access, policy
+from hami_mock.node.ways import NO_PERMISSION, Permission, policy
 from hami_mock.settings.hami_config.device_config import DeviceConfig
 from hami_mock.settings.settings import Settings
 from hami_mock.sources.annotated import counted
@@ -47,7 +47,7 @@ def derive(
     settings: Settings,
     before: Before = _NOTHING,
     config: DeviceConfig | None = None,
-    access: Access = NO_ACCESS,
+    permission: Permission = NO_PERMISSION,
 ) -> Derived:
     """Work out what to offer beside the real plugins of a node. Never raises: see `reasons`."""
     node = replace(NodeObject.read(document), name=settings.node_name)
@@ -58,7 +58,7 @@ def derive(
         if not annotated.chips:
             counted.read(node, vendor, before.offered, found)
     version = settings.kubelet_version or version_of(document)
-    way = policy(settings.units, access, hami=False)
+    way = policy(settings.units, permission, hami=False)
     resources, left_out = size(found.shares, version, before.past, way)
     gone = [
         f"{register}: the annotation is gone, and so are the resources derived from it"

@@ -14,7 +14,7 @@ from hami_mock.node.event_kinds import Kind
 from hami_mock.node.fault import Fault
 from hami_mock.node.fault_kinds import UNHEALTHY
 from hami_mock.node.state import NodeState
-from hami_mock.node.ways import NO_ACCESS, Access
+from hami_mock.node.ways import NO_PERMISSION, Permission
 from hami_mock.settings.hami_config.device_config import DeviceConfig, read
 from hami_mock.settings.settings import Settings
 from hami_mock.sources.annotated.derive import Before, Derived, derive, relevant
@@ -23,12 +23,12 @@ from hami_mock.sources.inventory import Inventory
 _SUBJECT = "node annotations"
 _log = logging.getLogger(__name__)
 
-AskAccess = Callable[[Settings], Awaitable[Access]]
+AskPermission = Callable[[Settings], Awaitable[Permission]]
 """Tells whether the Node's status may be written."""
 
 
-async def no_access(settings: Settings) -> Access:
-    return NO_ACCESS
+async def no_permission(settings: Settings) -> Permission:
+    return NO_PERMISSION
 
 
 # Yields the Node of that name as it is now, and again after each change.
@@ -44,7 +44,7 @@ class AnnotatedSource:
         state: NodeState,
         inventory: Inventory,
         watch_node: WatchNode,
-        access: AskAccess = no_access,
+        permission: AskPermission = no_permission,
     ) -> None:
         self.missing: Sequence[str] = (f"node {settings.node_name} has not been read yet",)
         """What is missing or malformed; empty if all is well."""
@@ -54,8 +54,8 @@ class AnnotatedSource:
         self._state = state
         self._inventory = inventory
         self._watch_node = watch_node
-        self._ask_access = access
-        self._access = NO_ACCESS
+        self._ask_permission = permission
+        self._permission = NO_PERMISSION
         self._one_at_a_time = anyio.Lock()
         self._document: Mapping[str, Any] | None = None
         self._relevant: object = None
@@ -99,9 +99,9 @@ class AnnotatedSource:
         assert self._document is not None
         offered = {resource.name for resource in self._state.node.resources}
         before = Before(await self._inventory.past(), offered, self._registers)
-        access = (await self._ask_access(settings)).after(self._access)
-        self._access, self._is_refused = access, bool(access.refusal)
-        derived = derive(self._document, settings, before, config, access)
+        permission = (await self._ask_permission(settings)).after(self._permission)
+        self._permission, self._is_refused = permission, bool(permission.refusal)
+        derived = derive(self._document, settings, before, config, permission)
         lines = self._inventory.change(derived.node)
         self._registers |= derived.registers
         # In the same breath, so that a new card that is ill is never listed as well.

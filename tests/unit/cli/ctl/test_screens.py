@@ -65,6 +65,17 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     time.tzset()
 
 
+def test_units_that_wait_to_move_say_what_for() -> None:
+    why = "pods hold devices of it; it moves to the Node's status when none does"
+    rows = resource(waits_to_move=True, why=why), resource(waits_to_move=False, why="harmless")
+    waits, stays = (
+        next(line for line in screens.status(status(resources=[row])) if "watched" in line)
+        for row in rows
+    )
+    assert waits.endswith(f"  watched: {why}")
+    assert stays.endswith("  watched")
+
+
 def shown(data: dict[str, Any]) -> str:
     return "\n".join(screens.status(data))
 

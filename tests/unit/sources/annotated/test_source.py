@@ -8,12 +8,13 @@ import pytest
 
 from hami_mock.kit.folder_watch import FolderWatch
 from hami_mock.kubelet.pod_resources import PodResources
+from hami_mock.node.devices import CountedUnits
 from hami_mock.node.event_kinds import Kind
 from hami_mock.node.fault import Fault
 from hami_mock.node.fault_kinds import UNHEALTHY
 from hami_mock.node.sizing import Node
 from hami_mock.node.state import NodeState
-from hami_mock.node.ways import NO_ACCESS, Access
+from hami_mock.node.ways import NO_PERMISSION, Permission
 from hami_mock.settings.settings import Settings
 from hami_mock.sources import unit_record
 from hami_mock.sources.annotated.source import AnnotatedSource
@@ -28,7 +29,7 @@ class Rig:
 
     def __init__(self, folder: Path) -> None:
         self.settings = settings(socket_dir=folder)
-        self.access = NO_ACCESS
+        self.permission = NO_PERMISSION
         self.asked = 0
         self.state = NodeState(Node(NODE, (), ()))
         self.changes = 0
@@ -39,9 +40,9 @@ class Rig:
             self.settings, self.state, self.inventory, self._nodes, self._ask
         )
 
-    async def _ask(self, _: Settings) -> Access:
+    async def _ask(self, _: Settings) -> Permission:
         self.asked += 1
-        return self.access
+        return self.permission
 
     async def _nodes(self, name: str) -> AsyncGenerator[Mapping[str, Any], None]:
         assert name == NODE
@@ -306,19 +307,19 @@ def test_a_role_that_comes_later_moves_the_units_with_the_next_heartbeat(
         return {resource.in_status for resource in rig.state.node.resources}
 
     async def script(rig: Rig) -> None:
-        rig.access = Access(refusal="the role needs the verb patch for nodes/status")
+        rig.permission = Permission(refusal="the role needs the verb patch for nodes/status")
         await rig.say(new)
         assert in_status(rig) == {False}
         await rig.say(new)
         assert (rig.asked, in_status(rig)) == (2, {False})
-        rig.access = Access(is_allowed=True)
+        rig.permission = Permission(is_allowed=True)
         await rig.say(new)
         assert (rig.asked, in_status(rig)) == (3, {True})
         assert rig.offered() == COUNTS
         await rig.say(new)
         assert rig.asked == 3
         # While the API server is away, nothing moves.
-        rig.access = Access(refusal="can't reach the API server", is_known=False)
+        rig.permission = Permission(refusal="can't reach the API server", is_known=False)
         await rig.source.use(rig.settings)
         assert (rig.asked, in_status(rig)) == (4, {True})
 
@@ -326,3 +327,18 @@ def test_a_role_that_comes_later_moves_the_units_with_the_next_heartbeat(
     assert (
         "nvidia.com/gpumem: now in the Node's status" in rig.events(Kind.CONFIGURATION_CHANGED)[1]
     )
+
+
+def test_a_companion_that_begins_without_an_answer_leaves_units_in_the_status(
+    socket_folder: Path,
+) -> None:
+    unit_record.write(socket_folder, {"nvidia.com/gpumem": CountedUnits({})})
+
+    async def script(rig: Rig) -> None:
+        rig.permission = Permission(refusal="can't reach the API server", is_known=False)
+        await rig.say(ONE)
+        rows = {resource.name: resource.in_status for resource in rig.state.node.resources}
+        assert {name for name, in_status in rows.items() if in_status} == {"nvidia.com/gpumem"}
+        assert len(rows) > 1
+
+    play(socket_folder, script)
