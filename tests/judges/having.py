@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -52,6 +53,14 @@ def made_once(name: str, make: Callable[[Path], None]) -> Path:
                 scratch.mkdir()
                 make(scratch)
     return target
+
+
+def mark_of(files: Iterable[Path]) -> str:
+    """Return what tells these sources from others: what is made of others is another program."""
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def need(judge: str, tools: Sequence[str]) -> None:

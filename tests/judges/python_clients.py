@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
 import venv
 from pathlib import Path
 
 from tests.e2e.harness.commands import run
 from tests.e2e.harness.errors import CommandFailed
-from tests.judges.having import NotServed, given, made_once
+from tests.judges.having import NotServed, given, made_once, mark_of
 
 NAME = "python"
 _REQUIREMENTS = Path(__file__).parents[2] / "requirements" / "judges.txt"
@@ -26,8 +25,7 @@ def client_python() -> Path:
 
 
 def _folder_name() -> str:
-    mark = hashlib.sha256(_REQUIREMENTS.read_bytes()).hexdigest()[:12]
-    return f"{NAME}-{sys.version_info.major}.{sys.version_info.minor}-{mark}"
+    return f"{NAME}-{sys.version_info.major}.{sys.version_info.minor}-{mark_of([_REQUIREMENTS])}"
 
 
 def _install(folder: Path) -> None:

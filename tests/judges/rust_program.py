@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 from pathlib import Path
 
 from tests.e2e.harness.commands import run
 from tests.e2e.harness.errors import CommandFailed
-from tests.judges.having import NotServed, given, made_once, need
+from tests.judges.having import NotServed, given, made_once, mark_of, need
 
 NAME = "nvml-wrapper"
 _PROJECT = Path(__file__).parent / "rust"
@@ -23,7 +22,9 @@ def nvml_wrapper() -> Path:
     Raises RequirementsMissing when it can't be had, and HarnessError when it doesn't compile.
     """
     own = given(NAME, is_installed_one_good=False)
-    return own or made_once(f"{NAME}-{_mark()}", _compile) / NAME
+    return (
+        own or made_once(f"{NAME}-{mark_of(_PROJECT / name for name in _FILES)}", _compile) / NAME
+    )
 
 
 def _compile(folder: Path) -> None:
@@ -44,10 +45,3 @@ def _compile(folder: Path) -> None:
         timeout=_COMPILE_TIMEOUT,
     )
     (target / "release" / NAME).rename(folder / NAME)
-
-
-def _mark() -> str:
-    digest = hashlib.sha256()
-    for name in _FILES:
-        digest.update((_PROJECT / name).read_bytes())
-    return digest.hexdigest()[:12]

@@ -28,6 +28,10 @@ def _own_client(name: str) -> Callable[[Path, DriverRoot], list[Seen]]:
     return lambda python, root: _lines(root.ask(python, _CLIENTS / name))
 
 
+def _own_program(program: Path, root: DriverRoot) -> list[Seen]:
+    return _lines(root.ask(program))
+
+
 def _lines(text: str) -> list[Seen]:
     """Read what our small programs on others' libraries print."""
     return [_seen(line.split("\t")) for line in text.splitlines()]
@@ -71,7 +75,8 @@ SEERS: Mapping[str, Callable[[Path, DriverRoot], list[Seen]]] = {
     "py3nvml": _own_client("py3nvml_cards.py"),
     "nvitop": _own_client("nvitop_cards.py"),
     "gpustat": _gpustat,
-    "nvml-wrapper": lambda program, root: _lines(root.ask(program)),
+    "nvml-wrapper": _own_program,
+    "go-nvml": _own_program,
     "nvidia-smi-535": _nvidia_smi,
     "nvidia-smi-550": _nvidia_smi,
 }

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.judges.debian import nvidia_smi, nvtop, qemu_aarch64
-from tests.judges.go_programs import PLUGIN, TOOLKIT, go_program
+from tests.judges.go_programs import GO_NVML, PLUGIN, TOOLKIT, go_nvml, go_program
 from tests.judges.python_clients import client_python
 from tests.judges.rust_program import nvml_wrapper
 
@@ -23,6 +23,7 @@ JUDGES: Mapping[str, Callable[[], Path]] = {
     "nvtop": nvtop,
     "qemu-aarch64": qemu_aarch64,
     "nvml-wrapper": nvml_wrapper,
+    GO_NVML: go_nvml,
     "nvidia-ctk": partial(go_program, TOOLKIT, "nvidia-ctk"),
     "nvidia-device-plugin": partial(go_program, PLUGIN, "nvidia-device-plugin"),
     "gpu-feature-discovery": partial(go_program, PLUGIN, "gpu-feature-discovery"),

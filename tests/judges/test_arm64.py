@@ -23,6 +23,7 @@ from tests.e2e.harness.commands import run
 from tests.e2e.harness.errors import RequirementsMissing
 from tests.judges.conftest import Have, MakeRoot
 from tests.judges.driver_root import DriverRoot
+from tests.judges.nodes import NODES
 
 _MACHINE = "aarch64"
 _CLIENTS = Path(__file__).parent / "clients"
@@ -119,6 +120,21 @@ def test_a_xid_reaches_it(
     monkeypatch.setenv(layout.STATE_VARIABLE, there.variables[layout.STATE_VARIABLE])
     with waiting([python, "-c", WAITER, there.folder / "lib64/libnvidia-ml.so.1"]) as process:
         tell_twice(process, state)
+
+
+@pytest.mark.parametrize(("model", "cards"), NODES)
+def test_cards_of_other_nodes(
+    root_of: MakeRoot,
+    on_arm64: Callable[[DriverRoot], DriverRoot],
+    python: Path,
+    model: str,
+    cards: int,
+) -> None:
+    root = root_of(model, cards)
+    rows = on_arm64(root).ask(python, _CLIENTS / "nvidia_ml_py.py").splitlines()
+    assert [row.split("\t")[:3] for row in rows] == [
+        [str(card.index), card.uuid, card.name] for card in root.cards
+    ]
 
 
 def test_another_c_library_loads_it(python: Path) -> None:

@@ -9,16 +9,8 @@ import pytest
 from tests.driver.state_file import StateFile, live
 from tests.judges.conftest import Have, MakeRoot
 from tests.judges.driver_root import DriverRoot
+from tests.judges.nodes import NODES
 from tests.judges.seeing import OLD, SEERS
-
-NODES = [
-    ("T4", 1),
-    ("A100-SXM4-80GB", 8),
-    ("H100-SXM5-80GB", 8),
-    ("L40S", 16),
-    ("B200", 8),
-    ("A100-SXM4-40GB", 128),
-]
 
 
 @pytest.mark.parametrize(("model", "cards"), NODES)

@@ -13,6 +13,7 @@ from tests.integration.grpcio_kubelet import GrpcioKubelet
 from tests.judges.conftest import Have, MakeRoot
 from tests.judges.driver_root import DriverRoot
 from tests.judges.namespace import need_namespaces
+from tests.judges.nodes import NODES
 from tests.judges.real_plugin import plugin
 
 RESOURCE = "nvidia.com/gpu"
@@ -30,7 +31,7 @@ def kubelet(socket_folder: Path, google_messages: ModuleType) -> Iterator[Grpcio
         yield kubelet
 
 
-@pytest.mark.parametrize(("model", "cards"), [("T4", 1), ("B200", 8), ("A100-SXM4-40GB", 128)])
+@pytest.mark.parametrize(("model", "cards"), NODES)
 def test_registers_all_cards(
     program: Path, kubelet: GrpcioKubelet, root_of: MakeRoot, model: str, cards: int
 ) -> None:
@@ -44,10 +45,11 @@ def test_registers_all_cards(
         assert sorted(answer.envs["NVIDIA_VISIBLE_DEVICES"].split(",")) == sorted(chosen)
 
 
+@pytest.mark.parametrize("cards", [8, 16, 128])
 def test_a_xid_makes_exactly_that_card_unhealthy(
-    program: Path, kubelet: GrpcioKubelet, invented: Invented
+    program: Path, kubelet: GrpcioKubelet, invented: Invented, cards: int
 ) -> None:
-    root, file = invented(8)
+    root, file = invented(cards)
 
     def unhealthy() -> set[str]:
         return {uuid for uuid, health in kubelet.devices(RESOURCE).items() if health != "Healthy"}

@@ -10,6 +10,7 @@ import pytest
 from tests.integration.agents import ONLY_NVIDIA, run_cli
 from tests.judges.conftest import Have, MakeRoot
 from tests.judges.driver_root import DriverRoot
+from tests.judges.nodes import NODES
 
 # It looks for the cards' PCI classes in /sys, which is the machine's own.
 NOT_OURS = {"nvidia.com/gpu.mode", "nvidia.com/gfd.timestamp"}
@@ -31,17 +32,7 @@ def discovered(program: Path, root: DriverRoot, folder: Path, *flags: str) -> di
     return dict(line.split("=", 1) for line in target.read_text().splitlines())
 
 
-@pytest.mark.parametrize(
-    ("model", "cards"),
-    [
-        ("T4", 1),
-        ("A100-SXM4-80GB", 8),
-        ("H100-SXM5-80GB", 8),
-        ("L40S", 16),
-        ("B200", 8),
-        ("A100-SXM4-40GB", 128),
-    ],
-)
+@pytest.mark.parametrize(("model", "cards"), NODES)
 def test_writes_our_labels(
     have: Have, root_of: MakeRoot, tmp_path: Path, model: str, cards: int
 ) -> None:

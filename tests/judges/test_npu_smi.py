@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.e2e.harness.commands import run
-from tests.integration.agents import AgentThread, agent_thread
+from tests.integration.agents import AgentThread, agent_thread, run_cli
 from tests.judges.conftest import Have
 from tests.pod_resources import pod_resources
 
 POD = ("ml", "train-0", "main")
 RESOURCE = "huawei.com/Ascend910B3"
 FAILED = 3
-# Its own reader of what npu-smi prints, without its screen.
+NODES = (("Ascend310P", 1), ("Ascend910A", 8), ("Ascend910B4", 16), ("Ascend910B3", 128))
+# It calls the tool for each card again, and reads only numbers of two digits.
+NODES_OF_NPUSTAT = [(model, cards) for model, cards in NODES if cards <= 16]
+# nputop's own reader of what npu-smi prints, without its screen.
 NPUTOP = """
 import json, subprocess
 from nputop.main import NPUStats
@@ -46,17 +50,17 @@ def agent(socket_folder: Path) -> Iterator[AgentThread]:
 
 
 @pytest.fixture
-def ask(agent: AgentThread, socket_folder: Path) -> Callable[..., Any]:
-    def asked(tool: str, *command: object) -> Any:
-        """Run a command that finds the tool as npu-smi; return what it printed as JSON."""
-        folder = socket_folder / "bin"
+def ask(tmp_path: Path) -> Callable[..., Any]:
+    def asked(source: Sequence[str], tool: str, *command: object) -> Any:
+        """Run a command that finds the tool as npu-smi; return what it printed as JSON.
+
+        The flags of `source` say whose cards the tool shows.
+        """
+        folder = tmp_path / "bin"
         folder.mkdir()
         program = folder / "npu-smi"
-        control = agent.agent.settings.control_socket
-        program.write_text(
-            f"#!/bin/sh\nexec {sys.executable} -m hami_mock smi --control-socket={control} "
-            f'--as {tool} "$@"\n'
-        )
+        words = [sys.executable, "-m", "hami_mock", "smi", *source, "--as", tool]
+        program.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
         program.chmod(0o755)
         environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "TERM": "xterm"}
         return json.loads(run([*map(str, command)], env=environment, timeout=120))
@@ -64,8 +68,12 @@ def ask(agent: AgentThread, socket_folder: Path) -> Callable[..., Any]:
     return asked
 
 
+def of(agent: AgentThread) -> list[str]:
+    return [f"--control-socket={agent.agent.settings.control_socket}"]
+
+
 def test_npustat(have: Have, agent: AgentThread, ask: Callable[..., Any]) -> None:
-    told = ask("npu-smi-21", have("npustat"), "-m", "npustat", "--json", "--use-npu-smi")
+    told = ask(of(agent), "npu-smi-21", have("npustat"), "-m", "npustat", "--json", "--use-npu-smi")
     cards = agent.agent.node.cards
     assert [card["type"] for card in told["atlas_cards"]] == [card.model.name for card in cards]
     chips = [chip for card in told["atlas_cards"] for chip in card["chips"]]
@@ -83,7 +91,7 @@ def test_npustat(have: Have, agent: AgentThread, ask: Callable[..., Any]) -> Non
 
 def test_nputop(have: Have, agent: AgentThread, ask: Callable[..., Any]) -> None:
     cards = agent.agent.node.cards
-    chips, processes = ask("npu-smi", have("nputop"), "-c", NPUTOP)
+    chips, processes = ask(of(agent), "npu-smi", have("nputop"), "-c", NPUTOP)
     assert [(chip["id"], chip["name"], chip["bus_id"]) for chip in chips] == [
         (str(card.index), "910B3", card.pci_bus_id[4:]) for card in cards
     ]
@@ -100,3 +108,35 @@ def test_nputop(have: Have, agent: AgentThread, ask: Callable[..., Any]) -> None
         ("0", "/".join(POD), used)
     ]
     assert len(processes) == len(cards)
+
+
+def planned(model: str, cards: int) -> tuple[list[str], list[dict[str, Any]]]:
+    """Return the flags of a node, and its cards."""
+    source = ["--vendors=ascend", f"--ascend-model={model}", f"--ascend-cards={cards}"]
+    told = run_cli("smi", *source, "-o=json")
+    assert told.returncode == 0, told.stderr
+    return source, json.loads(told.stdout)
+
+
+@pytest.mark.parametrize(("model", "cards"), NODES_OF_NPUSTAT)
+def test_npustat_of_other_nodes(
+    have: Have, ask: Callable[..., Any], model: str, cards: int
+) -> None:
+    source, wanted = planned(model, cards)
+    told = ask(source, "npu-smi-21", have("npustat"), "-m", "npustat", "--json", "--use-npu-smi")
+    found = told["atlas_cards"]
+    assert [card["type"] for card in found] == [card["model"] for card in wanted]
+    assert [[chip["memory_total"] for chip in card["chips"]] for card in found] == [
+        [f"{card['memory_total']} MB"] for card in wanted
+    ]
+    assert len(found) == cards
+
+
+@pytest.mark.parametrize(("model", "cards"), NODES)
+def test_nputop_of_other_nodes(have: Have, ask: Callable[..., Any], model: str, cards: int) -> None:
+    source, wanted = planned(model, cards)
+    chips, _ = ask(source, "npu-smi", have("nputop"), "-c", NPUTOP)
+    assert [(chip["id"], chip["name"], chip["bus_id"]) for chip in chips] == [
+        (str(card["index"]), card["name"], card["bus"][4:]) for card in wanted
+    ]
+    assert len(chips) == cards

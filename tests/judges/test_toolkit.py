@@ -10,9 +10,10 @@ import pytest
 import yaml
 
 from tests.judges.conftest import Have, MakeRoot
+from tests.judges.nodes import NODES
 
 
-@pytest.mark.parametrize(("model", "cards"), [("T4", 1), ("H100-SXM5-80GB", 8), ("L40S", 16)])
+@pytest.mark.parametrize(("model", "cards"), NODES)
 def test_writes_a_specification(
     have: Have, root_of: MakeRoot, tmp_path: Path, model: str, cards: int
 ) -> None:
@@ -34,10 +35,11 @@ def test_writes_a_specification(
     assert len(_nodes(devices["all"])) == cards
 
 
+@pytest.mark.parametrize(("model", "cards"), NODES)
 def test_our_own_specification_names_the_same_devices(
-    have: Have, root_of: MakeRoot, tmp_path: Path
+    have: Have, root_of: MakeRoot, tmp_path: Path, model: str, cards: int
 ) -> None:
-    program, root = have("nvidia-ctk"), root_of("H100-SXM5-80GB", 8)
+    program, root = have("nvidia-ctk"), root_of(model, cards)
     folder = tmp_path / "cdi"
     folder.mkdir()
     os.link(root.folder / "cdi/nvidia.yaml", folder / "nvidia.yaml")

@@ -6,7 +6,8 @@ all of these become `--resource-mem=x`, `--log-dir /tmp` and `-v=4`.
 
 import argparse
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from typing import Any
 
 from hami_mock.cli.parser import Parsed, Parser
 from hami_mock.settings.options import BY_NAME, OPTIONS
@@ -27,22 +28,29 @@ file can say more: groups of different cards, NUMA nodes, NVLink, and sections f
 
 Write a flag with one dash or two, with = or a space, with _ or -. `--help` lists all flags; `-h` \
 leaves out those that few need."""
-OF_AGENTS = frozenset({"HAMi", "Faults", "Load", "Metrics"})
-"""Sections of flags that say nothing of cards."""
+OF_CARDS = frozenset({
+    "config", "node-name", "vendors", "source", "device-config-file", "log-level", "log-format",
+    *(f"{each.prefix}-{what}" for each in VENDORS for what in ("cards", "model", "memory", "mig")),
+})  # fmt: skip
+"""The options that decide which cards a node has; and those of any command."""
 
 
 def options_parser(
     command: str,
     *,
-    usage: str = "[FLAGS]",
-    examples: Iterable[str] = (),
     notes: str = "",
     kind: type[Parser] = Parser,
+    only: Collection[str] = BY_NAME,
+    **texts: Any,
 ) -> Parser:
-    notes = "\n\n".join(filter(None, (notes, NOTES)))
-    parser = kind(command, usage=usage, notes=notes, examples=examples)
+    """Return the parser of a command that takes the options, or `only` some of them.
+
+    `texts` are more of what a parser is told for its help.
+    """
+    parser = kind(command, notes="\n\n".join(filter(None, (notes, NOTES))), **texts)
     groups: dict[str, argparse._ArgumentGroup] = {}
-    for option in OPTIONS:
+    parser.of_others = {f"--{name}" for name in BY_NAME if name not in only}
+    for option in (option for option in OPTIONS if option.name in only):
         if option.section not in groups:
             groups[option.section] = parser.add_argument_group(option.section)
         default = option.shown_default and f" [{option.shown_default}]"

@@ -2,7 +2,7 @@
 
 import argparse
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NoReturn, Self
 
 from hami_mock.cli.commands import COMMANDS
@@ -57,6 +57,8 @@ class Parser(BareParser):
         self._positionals.title, self._optionals.title = "arguments", "flags"
         self.long_only: set[str] = set()
         """The groups that --help shows and -h doesn't."""
+        self.of_others: Collection[str] = ()
+        """Flags that other commands take, and for which this one has no use."""
         self.add("-h --help", "show this help and exit", action=_Help)
 
     def parse(self, arguments: Sequence[str]) -> Parsed:
@@ -78,6 +80,8 @@ class Parser(BareParser):
         if not argument.startswith("-"):
             return f"{argument!r} is not expected here; see {self.prog} --help"
         flag = argument.partition("=")[0]
+        if flag in self.of_others:
+            return f"{flag}: {self.prog} has no use for this flag: leave it out"
         hint = did_you_mean(flag, self._option_string_actions) or f"; see {self.prog} --help"
         return f"{flag}: there is no such flag{hint}"
 

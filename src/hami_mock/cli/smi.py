@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from hami_mock.cli.flags import OF_AGENTS, flag_values, options_parser
+from hami_mock.cli.flags import OF_CARDS, flag_values, options_parser
 from hami_mock.cli.output import FORMATS, say, show
 from hami_mock.cli.parser import Parsed, Parser, reads
 from hami_mock.cli.smi_cards import NoAgent, ShownCard, ShownNode, of_agent, of_settings
@@ -25,6 +25,9 @@ from hami_mock.vendors import VENDORS, Vendor
 _SOCKET = FLAG.removeprefix("--")
 _OWN = (_SOCKET, "log-level", "log-format")
 """Flags that say nothing of cards."""
+
+_NAMED = 8
+"""So many cards are named each."""
 
 _NOTES = (
     "The cards are the running agent's, as they are now. Without an agent, or with a flag that "
@@ -63,8 +66,9 @@ def parser() -> Parser:
         ),
         notes=_NOTES,
         kind=_Parser,
+        only=OF_CARDS | {_SOCKET, "driver-version"},
     )
-    parser.long_only |= OF_AGENTS | {"Driver"}
+    parser.long_only |= {"HAMi"}
     parser.add("which", "show only cards of these vendors, or these cards [all]",
                nargs="*", metavar="VENDOR")  # fmt: skip
     parser.add(
@@ -174,11 +178,18 @@ def _chosen(cards: Sequence[ShownCard], words: Sequence[str]) -> list[ShownCard]
         return list(cards)
     for word in words:
         if not any(word in (card.vendor.prefix, card.name) for card in cards):
-            there = ", ".join(dict.fromkeys(card.vendor.prefix for card in cards)) or "nothing"
-            raise StartError(f"VENDOR: this node has no {word}: it has {there}")
+            raise StartError(f"VENDOR: this node has no {word}: it has {_there(cards, word)}")
     return [
         card for card in cards if not words or {card.vendor.prefix, card.name} & {*words}
     ]  # fmt: skip
+
+
+def _there(cards: Sequence[ShownCard], word: str) -> str:
+    """Return what there is in place of a card or a vendor that there isn't."""
+    alike = [card.name for card in cards if card.vendor.prefix == word.partition("/")[0]]
+    if len(alike) > _NAMED:
+        return f"{alike[0]} to {alike[-1]}"
+    return ", ".join(alike or dict.fromkeys(card.vendor.prefix for card in cards)) or "nothing"
 
 
 def _tables(cards: Sequence[ShownCard]) -> Iterator[str]:

@@ -98,6 +98,7 @@ def _card(card: Mapping[str, Any], node: Mapping[str, Any]) -> ShownCard:
     can_be_cut = model and vendor.cutting and vendor.cutting().profiles(model)
     values = {
         **node,
+        "driver_version": vendor.driver_version(node["driver_version"]),
         "card": card["name"],
         "vendor": prefix,
         "index": int(index),

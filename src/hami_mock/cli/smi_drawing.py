@@ -4,12 +4,34 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from string import Formatter
-from typing import Any
+from typing import Any, NamedTuple
 
 from hami_mock.cli.smi_cards import ShownCard
-from hami_mock.kit.terminal import table
+from hami_mock.kit.terminal import table, width
 from hami_mock.vendors.smi import Parts, Tool, Values, View
 
+
+class _Column(NamedTuple):
+    header: str
+    form: str
+    side: str
+
+
+_PLAIN = (
+    _Column("CARD", "{card}", "k"),
+    _Column("NAME", "{name}", " "),
+    _Column("BUS ID", "{bus}", "k"),
+    _Column("BUS", "{place}", "k"),
+    _Column("HEALTH", "{health}", "k"),
+    _Column("BUSY", "{busy:.0f}%", "r"),
+    _Column("MEMORY MiB", "{memory_used}/{memory_total}", "r"),
+    _Column("POWER W", "{power:.0f}/{power_limit:.0f}", "r"),
+    _Column("TEMP", "{temperature:.0f}C", "r"),
+    _Column("PODS", "{pods}", "r"),
+)
+_LEFT_OUT = ({"BUS"}, {"BUS ID"}, {"BUS ID", "BUS"}, {"BUS ID", "BUS", "PODS"})
+"""What is left out of the plain table, until it fits; after that, names give way."""
+_ANY_WIDTH = 10_000
 _SPEC = re.compile(r"(?P<side>[<>^]?)(?P<columns>\d*)")
 
 
@@ -52,17 +74,27 @@ def _parts(view: Parts, tool: Tool, every: Sequence[tuple[ShownCard, Values]]) -
 
 def plain(cards: Sequence[ShownCard]) -> list[str]:
     """Return the table of cards whose maker has no tool that others parse."""
-    header = ("CARD", "NAME", "BUS ID", "HEALTH", "BUSY", "MEMORY", "POWER", "TEMP", "PODS")
-    formats = (
-        "{card}", "{name}", "{bus}", "{health}", "{busy:.0f}%",
-        "{memory_used}/{memory_total} MiB", "{power:.0f}/{power_limit:.0f} W", "{temperature:.0f}C",
-    )  # fmt: skip
+    most = width()
+    for left_out in _LEFT_OUT:
+        columns = [column for column in _PLAIN if column.header not in left_out]
+        lines = _plain(columns, cards, most=_ANY_WIDTH)
+        if most is None or max(map(len, lines[1:])) <= most:
+            return lines
+    return _plain(columns, cards, most)
+
+
+def _plain(columns: Sequence[_Column], cards: Sequence[ShownCard], most: int | None) -> list[str]:
     filler = _Filler("-")
-    rows = [
-        (*(filler.vformat(each, (), card.values) for each in formats), len(card.processes))
-        for card in cards
-    ]
-    return table(header, rows, "    rrrrr")
+    rows = []
+    for card in cards:
+        values = {
+            **card.values,
+            "place": card.values["bus"].partition(":")[2],
+            "pods": len(card.processes),
+        }
+        rows.append([filler.vformat(column.form, (), values) for column in columns])
+    sides = "".join(column.side for column in columns)
+    return table([column.header for column in columns], rows, sides, most)
 
 
 def listed(card: ShownCard) -> Iterator[str]:

@@ -36,8 +36,10 @@ def as_tool(name: str, words: Sequence[str]) -> Show:
     def show_node(node: ShownNode) -> None:
         own = [card for card in node.cards if card.vendor.maker == vendor.maker]
         cards = [card for card in own if wanted is None or card.values["index"] in wanted]
+        if not own:
+            raise StartError(f"{AS} {name}: this node has no {vendor.title} cards")
         if not cards:
-            raise StartError(f"{AS} {name}: no such card: this node has {len(own)} that it shows")
+            raise StartError(f"{AS} {name}: -i: no such card: this node has {len(own)}, from 0 on")
         if view is None:
             say("\n".join(queried(cards, fields, how)))
         else:

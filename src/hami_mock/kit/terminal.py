@@ -78,7 +78,8 @@ def table(
 
     Where it is wider than `most`, or without that than the terminal, columns with a capital letter
     (R, or L for the left) are left out if they say nothing. Then the widest columns of text give
-    way: what has spaces is wrapped, and a single word is shortened in its middle.
+    way: what has spaces is wrapped, and a single word is shortened in its middle. Columns with k
+    keep their width.
     """
     sides = columns.ljust(len(header))
     cells = [[str(cell) for cell in row] for row in (header, *rows)]
@@ -124,7 +125,7 @@ def _narrowed(widths: list[int], sides: str, most: int | None) -> list[int]:
     """Return the widths, with columns of text narrowed until the table fits, or can't."""
     while _excess(widths, most) > 0:
         # Half a number would be another number.
-        able = [i for i, side in enumerate(sides) if side != "r" and widths[i] > _NARROWEST]
+        able = [i for i, side in enumerate(sides) if side not in "kr" and widths[i] > _NARROWEST]
         if not able:
             break
         widths[max(able, key=widths.__getitem__)] -= 1

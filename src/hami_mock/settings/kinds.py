@@ -43,11 +43,20 @@ VERSION = pattern(
     "a Kubernetes version such as 1.36.4 (in quotes in a file)",
     "VERSION",
 ).then(parse_version, lambda version: ".".join(map(str, version)))
+_OLDEST_DRIVER = max(vendor.oldest_driver for vendor in VENDORS)
+
+
+def _known_driver(version: str) -> str:
+    if int(version.partition(".")[0]) < _OLDEST_DRIVER:
+        raise ValueError("too old")
+    return version
+
+
 DRIVER_VERSION = pattern(
     r"\d{1,4}(\.\d{1,4}){1,3}",
-    "a driver version such as 580.95.05 (in quotes in a file)",
+    f"a driver version such as 580.95.05, {_OLDEST_DRIVER} or newer (in quotes in a file)",
     "VERSION",
-)
+).then(_known_driver, str)
 SOCKET = pattern(r"(/.*)?", 'an absolute path, or "" to turn it off', "PATH")
 XIDS = listed(XID, "numbers separated by commas, such as 13,31", "N,N").then(
     frozenset, lambda xids: ",".join(map(str, sorted(xids)))

@@ -1,5 +1,6 @@
 """The look of cnmon."""
 
+from hami_mock.vendors.cambricon_exporter import EXPORTER
 from hami_mock.vendors.smi import Processes, Tool, View
 
 _WIDE = "+" + "-" * 78 + "+"
@@ -7,7 +8,8 @@ _RULE = "+" + "-" * 31 + "+" + "-" * 22 + "+" + "-" * 23 + "+"
 
 CNMON = Tool(
     name="cnmon",
-    version="v5.10.31",
+    # It comes with the driver, and has its number.
+    version=EXPORTER.driver,
     views={
         "": View(
             head=(

@@ -64,7 +64,7 @@ class Tool:
     """A maker's tool.
 
     - views: what it prints, by the words after its name; the first is the table of all cards
-    - version: its own, and its driver's, where the node says none
+    - version: its own, and its driver's, unless the node or the maker's exporter says that
     - cells: texts made of several values, by the names that lines call them
     - health: its word for each state of a card
     - unknown: what stands for a value that a card hasn't; lost: for all of a lost card's

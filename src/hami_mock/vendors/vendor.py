@@ -133,6 +133,7 @@ class Vendor:
     - exporter: loads what its exporter serves; None if nobody reads one
     - smi: loads what its tools print, the usual one first; None: nobody parses what they print
     - driver: loads what its driver shows where a node has one (--driver); None: it has none
+    - oldest_driver: the oldest branch of it that can be shown
     - dra: loads its DRA drivers by profile (--dra); None: it has none of its own
     - labels: what tools look for on a node with its cards
     """
@@ -159,6 +160,7 @@ class Vendor:
     exporter: "Callable[[], Exporter] | None" = None
     smi: "Callable[[], tuple[Tool, ...]] | None" = None
     driver: "Callable[[], Driver] | None" = None
+    oldest_driver: int = 0
     dra: "Callable[[], Mapping[Profile, DraDriver]] | None" = None
     labels: Labelling = UNLABELLED
 
@@ -180,6 +182,14 @@ class Vendor:
         from hami_mock.vendors.hami_vendor import known
 
         return known(self)
+
+    def driver_version(self, of_node: str) -> str | None:
+        """Return its driver's version, where anything says one; `of_node` is --driver-version."""
+        if self.driver:
+            return of_node
+        of_exporter = self.exporter().driver if self.exporter else ""
+        of_tools = (tool.version for tool in (self.smi() if self.smi else ()))
+        return of_exporter or next(of_tools, "") or None
 
     def offer(self, role: Role) -> Offer | None:
         return next((offer for offer in self.offers if offer.role is role), None)

@@ -1,6 +1,9 @@
 """`hami-mock driver`."""
 
 import json
+import os
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,7 @@ from hami_mock.cli.main import main
 from hami_mock.views.driver import compiled
 from tests.unit.views.driver.reading import COMPILED, card, header
 
+_NOBODY = 65534
 Captured = pytest.CaptureFixture[str]
 
 
@@ -100,7 +104,96 @@ def test_short_help_is_about_cards(command: str, capsys: Captured) -> None:
         with pytest.raises(SystemExit, match="0"):
             main([command, flag])
         told[flag] = capsys.readouterr().out
-    for name in ("--dcgm-listen", "--hami-keep-annotations", "--seed"):
-        assert name not in told["-h"]
-        assert name in told["--help"]
+    others = ("--dcgm-listen", "--socket-dir", "--labels", "--dra", "--nvidia-split", "--driver on")
+    assert not any(name in told[flag] for name in others for flag in told)
+    assert "--source" not in told["-h"]
+    assert "--source" in told["--help"]
     assert "--nvidia-cards" in told["-h"]
+
+
+@pytest.mark.parametrize("command", ["driver", "smi"])
+def test_flags_that_change_no_card_are_refused(command: str, capsys: Captured) -> None:
+    words = ["all"] if command == "driver" else []
+    wrong = ["--driver", "off", "-http_listen=:1", "--nvidia-split=3"]
+    assert main([command, *words, *wrong, "--nvidia-cards=1"]) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        f"hami-mock: {flag}: hami-mock {command} has no use for this flag: leave it out"
+        for flag in ("--driver", "--http-listen", "--nvidia-split")
+    ]
+
+
+@pytest.mark.parametrize("version", ["449.99", "400.10", "0.1"])
+def test_a_driver_whose_cuda_is_not_known_is_refused(
+    version: str, tmp_path: Path, capsys: Captured
+) -> None:
+    assert driver(tmp_path / "root", "all", f"--driver-version={version}") == 2
+    told = f"--driver-version: {version!r} is not allowed: it must be a driver version such as"
+    assert told in (err := capsys.readouterr().err)
+    assert "450 or newer" in err
+
+
+def test_each_half_tells_of_a_version_that_the_other_was_made_for(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    root, other = tmp_path / "root", "--driver-version=550.54.15"
+
+    def notices() -> list[str]:
+        out = capsys.readouterr().out.splitlines()
+        return [line.partition(": ")[2] for line in out if line.startswith("notice: ")]
+
+    assert driver(root, "fs", other) == driver(root, "all") == 0
+    notices()
+    assert driver(root, "fs", other) == 0
+    (notice,) = notices()
+    assert notice.startswith("lib64/libnvidia-ml.so.580.95.05: this isn't version 550.54.15: ")
+    assert driver(root, "fs") == 0
+    assert notices() == []
+    assert driver(root, "driver", other) == 0
+    (notice,) = notices()
+    assert notice.startswith("proc/driver/nvidia/version and ")
+    assert "of another version" in notice
+    assert driver(root, "all", other) == 0
+    assert notices() == []
+
+
+@pytest.fixture
+def locked() -> Iterator[Path]:
+    """A folder that this process can't write in while it runs the test, whoever it is."""
+    with tempfile.TemporaryDirectory(prefix="hm-") as name:
+        folder = Path(name)
+        folder.chmod(0o555)
+        # Root may write anywhere.
+        before = os.geteuid()
+        if before == 0:
+            os.seteuid(_NOBODY)
+        try:
+            yield folder
+        finally:
+            os.seteuid(before)
+            folder.chmod(0o755)
+
+
+def test_a_dry_run_says_that_it_could_not_write(locked: Path, capsys: Captured) -> None:
+    told = f"hami-mock: --driver-root: {str(locked)!r} can't be written"
+    for words in (["--dry-run"], []):
+        assert driver(locked / "deep" / "root", "all", *words) == 1
+        out, err = capsys.readouterr()
+        assert "would be" not in out
+        assert err.startswith(told) or (not words and "can't be written: Permission denied" in err)
+
+
+def test_a_dry_run_of_remove_says_that_it_could_not_write(
+    tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert driver(tmp_path, "all") == 0
+    asked: list[Path] = []
+
+    def access(path: Path, _mode: int, *, effective_ids: bool) -> bool:
+        asked.append(path)
+        return not effective_ids or path != tmp_path / "lib64"
+
+    monkeypatch.setattr(os, "access", access)
+    assert driver(tmp_path, "remove", "--dry-run") == 1
+    told = f"--driver-root: {str(tmp_path / 'lib64')!r} can't be written: run as root"
+    assert told in capsys.readouterr().err
+    assert tmp_path in asked

@@ -12,6 +12,7 @@ import yaml
 from hami_mock import __version__, agent
 from hami_mock.cli import models
 from hami_mock.cli.commands import COMMANDS
+from hami_mock.cli.flags import OF_CARDS
 from hami_mock.cli.main import main
 from hami_mock.errors import HamiMockError, StartError
 from hami_mock.settings.options import OPTIONS
@@ -65,12 +66,19 @@ def test_every_command_explains_itself(command: str, capsys: Captured) -> None:
     assert f"usage: hami-mock {command} " in out
     flags = {f"--{option.name}" for option in OPTIONS}
     shown = {flag for flag in flags if re.search(rf"^ +{flag} ", out, re.MULTILINE)}
-    everything = command in ("run", "plan", "demo", "scenario", "driver", "smi")
+    everything = command in ("run", "plan", "demo", "scenario")
     # Flags that these have, too.
     socket = {"--control-socket"}
-    others = {"doctor": {"--device-config-file"}, "whatif": {"--seed"}}
+    of_cards = flags & {f"--{name}" for name in OF_CARDS}
+    others = {
+        "doctor": {"--device-config-file"},
+        "whatif": {"--seed"},
+        "driver": of_cards | {"--driver-root", "--driver-version"},
+        "smi": of_cards | {"--driver-version"} | socket,
+    }
     own = {"ctl": socket, "top": socket, **others}.get(command, set())
-    assert shown == (flags if everything else shown & own)
+    is_whole = everything or command in ("driver", "smi")
+    assert shown == ((flags if everything else own) if is_whole else shown & own)
 
 
 @pytest.mark.parametrize(

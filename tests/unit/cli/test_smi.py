@@ -188,6 +188,41 @@ def test_a_part_may_have_a_part_of_the_compute() -> None:
     assert "ERR!    | 14 " in second
 
 
+def test_each_maker_has_a_driver_of_its_own(say: Callable[..., str]) -> None:
+    prefixes = ("nvidia", "mlu", "iluvatar", "ascend", "amd", "biren")
+    flags = [*(f"--{prefix}-cards=1" for prefix in prefixes), "--driver-version=550.54.15"]
+    told = say(*flags, "--query=vendor,driver_version", "--format=csv,noheader")
+    versions = dict(line.split(", ") for line in told.splitlines())
+    assert versions == {
+        "nvidia": "550.54.15", "mlu": "v6.2.10", "iluvatar": "4.4.0", "ascend": "24.1.0",
+        "amd": "6.14.14", "biren": "[N/A]",
+    }  # fmt: skip
+    data = {card["vendor"]: card["driver_version"] for card in json.loads(say(*flags, "-o=json"))}
+    assert data == versions | {"biren": None}
+    tables = say(*flags)
+    for prefix, word in (("nvidia", "NVIDIA-SMI"), ("mlu", "CNMON"), ("ascend", "npu-smi")):
+        (line,) = (line for line in tables.splitlines() if word in line)
+        assert line.count(versions[prefix]) == 2
+
+
+@pytest.mark.parametrize("columns", [60, 80, 90, 100, 120])
+def test_the_plain_table_fits_and_cuts_no_name_of_a_card(
+    columns: int, say: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hami_mock.cli.smi_drawing.width", lambda: columns)
+    lines = say("--iluvatar-cards=12", "--metax-gpu-cards=1", "--biren-cards=1").splitlines()
+    cards = [f"iluvatar/{index}" for index in range(12)] + ["metax-gpu/0", "biren/0"]
+    rows = [line for line in lines[1:] if not line.startswith(" ")]
+    assert [row.split()[0] for row in rows if "/" in row.split()[0]] == cards
+    assert max(map(len, lines)) <= max(columns, 68)
+    assert "…" not in "".join(lines) or columns < 80
+    has = [word in lines[0].split() for word in ("ID", "BUS", "PODS")]
+    assert has == [columns > 90, columns >= 90, columns >= 80]
+    bus = re.search(r"\S*1B:00\.0", lines[1])
+    assert bool(bus) == (columns >= 90)
+    assert not bus or len(bus[0]) == (len("1B:00.0") if columns == 90 else len("00000000:1B:00.0"))
+
+
 def test_fields_as_csv(say: Callable[..., str]) -> None:
     flags = ("--nvidia-cards=2", "--nvidia-model=L4", "--query=index,name,memory.total,fan.speed")
     assert say(*flags).splitlines() == [
@@ -222,7 +257,8 @@ def test_every_field_has_a_value(say: Callable[..., str]) -> None:
         (["nvida"], 2, "VENDOR: 'nvida' is not a vendor or card; did you mean nvidia?"),
         (["nvidia/x"], 2, "'nvidia/x' is not a vendor or card: use one of nvidia, mlu"),
         (["amd"], 1, "VENDOR: this node has no amd: it has nvidia"),
-        (["nvidia/9"], 1, "VENDOR: this node has no nvidia/9: it has nvidia"),
+        (["nvidia/9"], 1, "VENDOR: this node has no nvidia/9: it has nvidia/0, nvidia/1\n"),
+        (["nvidia/20", "--nvidia-cards=20"], 1, "no nvidia/20: it has nvidia/0 to nvidia/19\n"),
         (["--query=memory.usd"], 2, "--query: 'memory.usd' is not a field; did you mean memory.us"),
         (["--query=xyzzy"], 2, "--query: 'xyzzy' is not a field: use some of card, vendor, index"),
         (["--query=name", "--format=xml"], 2, "--format: 'xml' is not allowed: it must be csv"),
@@ -231,10 +267,11 @@ def test_every_field_has_a_value(say: Callable[..., str]) -> None:
         (["--loop=0"], 2, "-l/--loop: '0' is not allowed"),
         (["--control-socket=/x"], 2, "--control-socket: an agent shows its own cards"),
         (["--as=rocm-smi"], 2, "--as: write the tool after a space"),
-        (["--as", "npu-smi", "info"], 1, "--as npu-smi: no such card: this node has 0"),
+        (["--as", "npu-smi", "info"], 1, "--as npu-smi: this node has no Ascend cards\n"),
+        (["--as", "rocm-smi", "-i", "0"], 1, "--as rocm-smi: this node has no AMD cards\n"),
         (["--as", "npu-smi", "x"], 2, "--as npu-smi: 'x' is not known: use 'info', 'info -l'"),
         (["--as", "cnmon", "x"], 2, "--as cnmon: 'x' is not known: use no words"),
-        (["--as", "nvidia-smi", "-i", "7"], 1, "--as nvidia-smi: no such card: this node has 2"),
+        (["--as", "nvidia-smi", "-i", "7"], 1, "nvidia-smi: -i: no such card: this node has 2"),
         (["--as", "nvidia-smi", "-i"], 2, "--as nvidia-smi: -i: it must be followed by"),
         (["--as", "nvidia-smi", "--query-gpu=x"], 2, "--as nvidia-smi: --query-gpu: 'x' is not a"),
     ],

@@ -89,6 +89,13 @@ def test_a_table_fits_the_terminal_and_leaves_numbers_whole() -> None:
 
 
 @pytest.mark.usefixtures("narrow")
+@pytest.mark.usefixtures("narrow")
+def test_a_column_that_names_things_stays_whole() -> None:
+    rows = [["iluvatar/10/and/more", "a name of many words that gives way"]]
+    assert rows[0][0] in table(["CARD", "NAME"], rows, "k")[1]
+    assert rows[0][0] not in "".join(table(["CARD", "NAME"], [[rows[0][0], "x" * 60]]))
+
+
 def test_a_column_that_says_something_is_never_left_out() -> None:
     header, *_ = table(HEADER, [ROW, ("a", 1, 2, "b")], " Rr")
     assert header.split() == list(HEADER)

@@ -27,6 +27,7 @@ OTHER = {
     "source": "hami",
     "labels": "gfd",
     "driver-root": "/z",
+    "driver-version": "550.1",
     "dra": "hami",
     "dra-plugins-dir": "/p",
     "dra-registry-dir": "/r",
