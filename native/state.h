@@ -20,6 +20,13 @@ struct place {
 /* library.c: how often this process has called nvmlInit more than nvmlShutdown. */
 bool state_ready(void);
 
+/* Does a process use what a handle stands for: the card, or a MIG device of it? */
+static inline bool is_inside(const struct process *process, const struct place *place)
+{
+    return !place->is_mig || (process->gpu_instance == place->gpu_instance &&
+                              process->compute_instance == place->compute_instance);
+}
+
 /* Opens the file and chooses the cards. */
 nvmlReturn_t state_open(void);
 /* The folder that it is in, with no slash at its end. */
@@ -31,6 +38,11 @@ static inline bool has_temperature_margin(const struct identity *identity)
 {
     enum { ADA = 8 };
     return identity->architecture >= ADA;
+}
+/* Memory with errors: its pages are retired where no spare rows can take their place. */
+static inline bool retires_pages(const struct identity *identity)
+{
+    return (identity->flags & (FLAG_ECC | FLAG_ROW_REMAPPER)) == FLAG_ECC;
 }
 /* Follows the file if another one has taken its place. */
 void state_follow(void);

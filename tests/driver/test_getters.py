@@ -4,29 +4,44 @@ import ctypes
 import inspect
 import os
 from collections.abc import Callable
+from contextlib import closing
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-from tests.driver.state_file import MIB, StateFile, card_uuid, live
+from hami_mock.views.driver.layout import FLAGS
+from tests.driver.state_file import MIB, StateFile, card_uuid, identity, live
 
-# Of vGPU, of Windows, of MIG devices, of newer cards.
+# Of vGPU, of Windows, of MIG devices, of older and newer cards, of boards with several cards.
 NOT_OF_AN_A100 = {
+    "nvmlDeviceGetActiveVgpus",
     "nvmlDeviceGetAttributes",
     "nvmlDeviceGetAttributes_v2",
+    "nvmlDeviceGetAutoBoostedClocksEnabled",
+    "nvmlDeviceGetBridgeChipInfo",
     "nvmlDeviceGetComputeInstanceId",
     "nvmlDeviceGetConfComputeGpuCertificate",
+    "nvmlDeviceGetCreatableVgpus",
+    "nvmlDeviceGetCurrentDramEncryptionMode",
     "nvmlDeviceGetCurrentDriverModel",
+    "nvmlDeviceGetCurrentGpuOperationMode",
+    "nvmlDeviceGetDramEncryptionMode",
     "nvmlDeviceGetDriverModel",
     "nvmlDeviceGetDriverModel_v1",
     "nvmlDeviceGetDriverModel_v2",
     "nvmlDeviceGetGpuInstanceId",
+    "nvmlDeviceGetGpuOperationMode",
     "nvmlDeviceGetHostVgpuMode",
+    "nvmlDeviceGetHostname_v1",
     "nvmlDeviceGetMarginTemperature",
     "nvmlDeviceGetNumaNodeId",
+    "nvmlDeviceGetPendingDramEncryptionMode",
     "nvmlDeviceGetPendingDriverModel",
+    "nvmlDeviceGetPendingGpuOperationMode",
     "nvmlDeviceGetPgpuMetadataString",
+    "nvmlDeviceGetRetiredPagesPendingStatus",
+    "nvmlDeviceGetSupportedVgpus",
     "nvmlDeviceGetVgpuHeterogeneousMode",
     "nvmlDeviceGetVgpuMetadata",
     "nvmlDeviceGetVgpuSchedulerCapabilities",
@@ -149,6 +164,41 @@ def test_errors_of_memory(nvml: ModuleType) -> None:
     assert [total(card, kind, counter) for kind in (0, 1) for counter in (0, 1)] == [5, 0, 0, 5]
     assert [of_location(card, 0, 0, place) for place in range(8)] == [0, 0, 3, 0, 0, 0, 0, 2]
     assert nvml.nvmlDeviceGetRemappedRows(card) == (0, 0, 0, 0)
+
+
+ROW_REMAPPER = FLAGS["FLAG_ROW_REMAPPER"]
+DAMAGE = {"retired_single": 2, "retired_double": 1, "retired_pending": 1, "remapped_uncorrected": 4}
+
+
+def test_a_card_remaps_rows_or_retires_pages(nvml: ModuleType, state: StateFile) -> None:
+    """Each kind refuses what the other has; one without ECC refuses both."""
+    state.set(0, live(0) | DAMAGE)
+    card = nvml.nvmlDeviceGetHandleByIndex(0)
+
+    def told() -> list[Any]:
+        found = nvml.nvmlDeviceGetFieldValues(card, [29, 30, 31, 92, 93, 142, 143])
+        return [None if each.nvmlReturn else each.value.uiVal for each in found]
+
+    def refuses_pages() -> None:
+        with pytest.raises(nvml.NVMLError_NotSupported):
+            nvml.nvmlDeviceGetRetiredPages(card, 0)
+        with pytest.raises(nvml.NVMLError_NotSupported):
+            nvml.nvmlDeviceGetRetiredPagesPendingStatus(card)
+
+    assert nvml.nvmlDeviceGetRemappedRows(card) == (0, 4, 0, 0)
+    assert told() == [None, None, None, None, None, 0, 4]
+    refuses_pages()
+    flags = identity(0, 2)["flags"] & ~ROW_REMAPPER
+    with closing(state.replaced(2, 2, unlike={"flags": flags})) as old:
+        old.set(0, live(0) | DAMAGE)
+        assert [len(nvml.nvmlDeviceGetRetiredPages(card, cause)) for cause in (0, 1)] == [2, 1]
+        assert nvml.nvmlDeviceGetRetiredPagesPendingStatus(card) == 1
+        assert told() == [2, 1, 1, 1, 1, None, None]
+        with pytest.raises(nvml.NVMLError_NotSupported):
+            nvml.nvmlDeviceGetRemappedRows(card)
+        old.replaced(2, 3, unlike={"flags": flags & ~FLAGS["FLAG_ECC"]}).close()
+        assert told() == [None] * 7
+        refuses_pages()
 
 
 def test_field_values(nvml: ModuleType) -> None:
@@ -304,6 +354,34 @@ def test_how_long_a_policy_held_a_card_back(nvml: ModuleType, state: StateFile) 
         with pytest.raises(nvml.NVMLError_InvalidArgument):
             nvml.nvmlDeviceGetViolationStatus(card, none)
     assert nvml.nvmlDeviceGetFieldValues(card, [269])[0].value.ullVal == 1
+
+
+def test_what_newer_cards_alone_know(nvml: ModuleType, state: StateFile) -> None:
+    """The header names the generation; of an encryption that a card has not, it is off."""
+    newer = {
+        "nvmlDeviceGetHostname_v1", "nvmlDeviceGetDramEncryptionMode",
+        "nvmlDeviceGetCurrentDramEncryptionMode", "nvmlDeviceGetPendingDramEncryptionMode",
+        "nvmlDeviceGetMarginTemperature",
+    }  # fmt: skip
+    card = nvml.nvmlDeviceGetHandleByIndex(0)
+    ampere = answered(nvml, card)
+    with closing(state.replaced(2, unlike={"architecture": 10})) as blackwell:
+        assert answered(nvml, card) - ampere == newer
+        blackwell.replaced(2, 3, unlike={"architecture": 5}).close()
+    volta = answered(nvml, card)
+    assert ampere - volta == {
+        "nvmlDeviceGetAddressingMode", "nvmlDeviceGetConfComputeMemSizeInfo",
+        "nvmlDeviceGetConfComputeProtectedMemoryUsage",
+    }  # fmt: skip
+
+
+def test_each_cards_inforom_has_a_checksum_of_its_own(nvml: ModuleType) -> None:
+    def sums() -> list[int]:
+        cards = map(nvml.nvmlDeviceGetHandleByIndex, range(8))
+        return [nvml.nvmlDeviceGetInforomConfigurationChecksum(card) for card in cards]
+
+    assert len(set(sums())) == 8
+    assert sums() == sums()
 
 
 def test_what_a_mode_must_be_on_for(nvml: ModuleType, state: StateFile) -> None:

@@ -1,7 +1,7 @@
 """A client of NVML that nobody here wrote (nvidia-ml-py), as a process of its own that obeys.
 
-It reads a word a line: `cards` and `processes` are answered with a line of JSON; `wait` says
-`waiting`, and then which event came.
+It reads a word a line: `cards`, `processes` and `damage` are answered with a line of JSON; `wait`
+says `waiting`, and then which event came.
 """
 
 import json
@@ -99,6 +99,26 @@ def _processes(nvml: Any) -> list[list[Any]]:
     ]
 
 
+def _damage(nvml: Any) -> list[dict[str, Any]]:
+    """Of each card, the pages and rows that it has lost; None where it refuses to say."""
+
+    def pages(card: Any) -> list[int]:
+        counts = [len(nvml.nvmlDeviceGetRetiredPages(card, cause)) for cause in (0, 1)]
+        return [*counts, nvml.nvmlDeviceGetRetiredPagesPendingStatus(card)]
+
+    def rows(card: Any) -> list[int]:
+        return [*nvml.nvmlDeviceGetRemappedRows(card)[:2]]
+
+    def asked(call: Callable[[Any], Any], card: Any) -> Any:
+        try:
+            return call(card)
+        except nvml.NVMLError_NotSupported:
+            return None
+
+    cards = map(nvml.nvmlDeviceGetHandleByIndex, range(nvml.nvmlDeviceGetCount()))
+    return [{"pages": asked(pages, card), "rows": asked(rows, card)} for card in cards]
+
+
 def _obey() -> None:
     import pynvml as nvml
 
@@ -114,6 +134,8 @@ def _obey() -> None:
                 answer = _cards(nvml)
             case "processes":
                 answer = _processes(nvml)
+            case "damage":
+                answer = _damage(nvml)
             case _:
                 print(json.dumps("waiting"), flush=True)
                 event = nvml.nvmlEventSetWait_v2(watched, 60_000)

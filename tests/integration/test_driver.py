@@ -110,6 +110,35 @@ def test_a_xid_wakes_a_client_that_waits(socket_folder: Path, root: Path) -> Non
         until(lambda: "error" not in client.cards[1])
 
 
+@pytest.mark.parametrize(
+    ("model", "names"),
+    [
+        ("V100-SXM2-32GB", ("RETIRED_SBE", "RETIRED_DBE", "RETIRED_PENDING")),
+        ("A100-SXM4-40GB", ("CORRECTABLE_REMAPPED_ROWS", "UNCORRECTABLE_REMAPPED_ROWS")),
+    ],
+)
+def test_both_views_say_what_memory_a_card_has_lost(
+    socket_folder: Path, root: Path, model: str, names: tuple[str, ...]
+) -> None:
+    flags = {"nvidia_model": model, "dcgm_listen": "127.0.0.1:0"}
+    with _agent(socket_folder, root, **flags) as agent, nvml_client(root) as client:
+        agent.act("fail", "nvidia/0", xid=63)
+        agent.act("fail", "nvidia/0", xid=92)
+        # Each model has one kind of damage, and refuses to say anything of the other.
+        pages = [1, 1, 1] if names[0].startswith("RETIRED") else None
+        until(
+            lambda: client.ask("damage")[0] == {"pages": pages, "rows": None if pages else [1, 1]}
+        )
+        (view,) = [view for view in agent.agent.views if view.name == "dcgm"]
+        found = samples(get(f"http://{view.status()['address']}/metrics")[1])
+        shown = {
+            name.removeprefix("DCGM_FI_DEV_"): value
+            for (name, labels), value in found.items()
+            if ("gpu", "0") in labels and re.search("REMAPPED_ROWS|RETIRED", name)
+        }
+        assert shown == dict.fromkeys(names, 1)
+
+
 def test_a_lost_card_is_lost_until_it_returns(agent: AgentThread, root: Path) -> None:
     with nvml_client(root) as client:
         assert "error" not in client.cards[1]

@@ -82,10 +82,15 @@ class DriverCards:
         for card, live in zip(self.all, self._live, strict=True):
             if card in known:
                 live.set_values = known[card].set_values
+                live.cleared = known[card].cleared
 
     def set_fields(self, card: Card, values: Mapping[str, int]) -> None:
         """Show values that a setter has set, from the next time on."""
         self._live[self.all.index(card)].set_values.update(values)
+
+    def clear_errors(self, card: Card, *, ever: bool) -> None:
+        """Count ECC errors from 0 again: those of all time, or those since it was loaded."""
+        self._live[self.all.index(card)].clear_errors(ever=ever)
 
     def _write_changes(self, file: StateFile, cards: Set[int]) -> int:
         count = 0

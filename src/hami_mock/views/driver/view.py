@@ -135,7 +135,7 @@ class DriverView:
         card = cards.all[request["card"]]
         if cards.is_lost(card):
             return {"result": RESULTS["GPU_IS_LOST"]}
-        setters = Setters(self._state, cards.driver, cards.set_fields)
+        setters = Setters(self._state, cards)
         answer = setters.do(card, request)
         self._keep_up()
         return answer
