@@ -47,9 +47,7 @@ static uint list_processes(const struct place *place, uint type, struct internal
     uint count = 0;
     for (uint i = 0; i < live.process_count && i < MOST_PROCESSES && count < room; i++) {
         const struct process *each = &live.processes[i];
-        bool inside = !place->is_mig || (each->gpu_instance == place->gpu_instance &&
-                                         each->compute_instance == place->compute_instance);
-        if (!(each->type & type) || !inside)
+        if (!(each->type & type) || !is_inside(each, place))
             continue;
         to[count].pid = each->pid;
         to[count].memory = each->memory;

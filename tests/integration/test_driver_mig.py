@@ -111,12 +111,16 @@ def test_hami_mock_smi_draws_the_table_of_nvidia_smi(socket_folder: Path, root: 
         made_of = agent.agent.state.instances(agent.agent.node.cards[1])
         (large,) = [each for each in made_of if each.profile == "3g.20gb"]
         pods.pods["ml", "train-0", "main"] = {"nvidia.com/mig-3g.20gb": [large.uuid]}
+        # Whoever was given a whole card before it was cut has no instance of it.
+        pods.pods["ml", "whole-0", "main"] = {"nvidia.com/gpu": [agent.agent.node.cards[0].uuid]}
         agent.call(agent.agent.holders.refresh)
         until(lambda: re.search(r" [1-9]\d*MiB / 19968MiB", "".join(drawn())) is not None)
+        until(lambda: re.search(r"whole-0\S* +[1-9]\d*MiB", "".join(drawn())) is not None)
         expected = drawn()
         found = lines(run_cli("smi", "--control-socket", control, "--as", "nvidia-smi").stdout)
     assert found == expected
     assert sum("train-0" in line for line in found) == 1
+    assert sum("whole-0" in line for line in found) == 1
     assert found.count("| MIG devices:" + " " * 76 + "|") == 1
 
 
