@@ -192,7 +192,7 @@ API nvmlReturn_t nvmlDeviceGetPlatformInfo(nvmlDevice_t device, nvmlPlatformInfo
     NEED_ARGUMENT(to);
     NEED(to->version == VERSION_OF(nvmlPlatformInfo_t, 1) ||
              to->version == VERSION_OF(nvmlPlatformInfo_t, 2),
-         NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
+         OTHERWISE(NVML_ERROR_ARGUMENT_VERSION_MISMATCH));
     TRY(since(device, BLACKWELL));
     TRY(card_of(device, &card));
     *to = (nvmlPlatformInfo_t){.version = to->version,
@@ -284,7 +284,7 @@ API nvmlReturn_t nvmlSystemGetHicVersion(uint *count, void *entries)
 
 static nvmlReturn_t no_such(void)
 {
-    return state_ready() ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_UNINITIALIZED;
+    return OTHERWISE(NVML_ERROR_INVALID_ARGUMENT);
 }
 
 #define NO_SUCH(name) \

@@ -102,7 +102,7 @@ API nvmlReturn_t nvmlInternalGetExportTable(const void **table, const unsigned c
 {
     /* Its first entry is a size, larger than anybody looks. */
     static const void *entries[ENTRIES] = {ALL(ADDRESS)};
-    NEED_ARGUMENT(table && name);
+    NEED(table && name, NVML_ERROR_INVALID_ARGUMENT);
     for (uint i = 0; i < sizeof table_name; i++)
         NEED(name[i] == table_name[i], NVML_ERROR_NOT_SUPPORTED);
     entries[0] = (const void *)0x1000;

@@ -114,9 +114,12 @@ void gpm_forget(void);
         if (!(condition)) \
             return otherwise; \
     } while (0)
-#define NEED_ARGUMENT(condition) NEED(condition, NVML_ERROR_INVALID_ARGUMENT)
+/* Whatever else is wrong: nothing is said before nvmlInit. */
+#define OTHERWISE(result) (state_ready() ? (result) : NVML_ERROR_UNINITIALIZED)
+#define NEED_ARGUMENT(condition) NEED(condition, OTHERWISE(NVML_ERROR_INVALID_ARGUMENT))
 #define NEED_VERSION(record, type, number) \
-    NEED((record)->version == VERSION_OF(type, number), NVML_ERROR_ARGUMENT_VERSION_MISMATCH)
+    NEED((record)->version == VERSION_OF(type, number), \
+         OTHERWISE(NVML_ERROR_ARGUMENT_VERSION_MISMATCH))
 
 /* Copies a text for a caller who says how much room there is. */
 nvmlReturn_t give_text(char *to, uint size, const char *text);
