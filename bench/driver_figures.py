@@ -51,8 +51,8 @@ def driver_figures(work: Workspace, repeats: int) -> Section:
     notes = [
         "The peer is NVIDIA's nvml-mock 0.3 with 8 cards, measured on two noisy cores.",
         "The state file's pages are in memory once, whoever reads them.",
-        "Of the getters, 13 more are refused than was aimed at: NVIDIA's header says that such a card "
-        "does (docs/driver.md).",
+        "Of the getters, 13 more are refused than was aimed at: NVIDIA's header says that such a "
+        "card does (docs/driver.md).",
     ]
     compiler = shutil.which("cc")
     if compiler is None:
