@@ -2,6 +2,18 @@
  * sessions. */
 #include "state.h"
 
+/* NVML's numbers of generations. */
+enum { TURING = 6, AMPERE = 7, BLACKWELL = 10 };
+
+/* What only cards from some generation on know. */
+static nvmlReturn_t since(nvmlDevice_t device, uint architecture)
+{
+    uint card;
+    TRY(card_of(device, &card));
+    return state_identity(card)->architecture >= architecture ? NVML_SUCCESS
+                                                              : NVML_ERROR_NOT_SUPPORTED;
+}
+
 /* Writes one number that never changes. */
 static nvmlReturn_t give(nvmlDevice_t device, uint *to, uint value)
 {
@@ -26,14 +38,11 @@ CONSTANT(nvmlDeviceGetBusType, 2)     /* PCIe */
 CONSTANT(nvmlDeviceGetPowerSource, 0) /* the mains */
 CONSTANT(nvmlDeviceGetAdaptiveClockInfoStatus, 1)
 CONSTANT(nvmlDeviceGetVirtualizationMode, 0)
-CONSTANT(nvmlDeviceGetInforomConfigurationChecksum, 0x5eed)
 CONSTANT(nvmlDeviceGetGpcClkVfOffset, 0)
 CONSTANT(nvmlDeviceGetMemClkVfOffset, 0)
 CONSTANT(nvmlGpmQueryIfStreamingEnabled, 0)
 CONSTANT_PAIR(nvmlDeviceGetGpcClkMinMaxVfOffset, 0, 0)
 CONSTANT_PAIR(nvmlDeviceGetMemClkMinMaxVfOffset, 0, 0)
-CONSTANT_PAIR(nvmlDeviceGetAutoBoostedClocksEnabled, 1, 1)
-CONSTANT_PAIR(nvmlDeviceGetGpuOperationMode, 0, 0)
 
 API nvmlReturn_t nvmlDeviceGetDisplayMode(nvmlDevice_t device, uint *mode)
 {
@@ -89,18 +98,10 @@ API nvmlReturn_t nvmlDeviceGetFBCStats(nvmlDevice_t device, uint stats[3])
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceGetBridgeChipInfo(nvmlDevice_t device, nvmlBridgeChipHierarchy_t *to)
-{
-    uint count;
-    NEED_ARGUMENT(to);
-    TRY(give(device, &count, 0));
-    to->bridgeCount = 0;
-    return NVML_SUCCESS;
-}
-
 API nvmlReturn_t nvmlDeviceGetClkMonStatus(nvmlDevice_t device, nvmlClkMonStatus_t *to)
 {
     NEED_ARGUMENT(to);
+    TRY(since(device, AMPERE));
     TRY(give(device, &to->bGlobalStatus, 0));
     return give(device, &to->clkMonListSize, 0);
 }
@@ -127,6 +128,7 @@ API nvmlReturn_t nvmlDeviceGetAddressingMode(nvmlDevice_t device, nvmlDeviceAddr
     enum { HMM = 1 };
     NEED_ARGUMENT(to);
     NEED_VERSION(to, nvmlDeviceAddressingMode_v1_t, 1);
+    TRY(since(device, TURING));
     return give(device, &to->value, HMM);
 }
 
@@ -137,6 +139,7 @@ API nvmlReturn_t nvmlDeviceGetDramEncryptionMode(nvmlDevice_t device,
     NEED_ARGUMENT(now && pending);
     NEED_VERSION(now, nvmlDramEncryptionInfo_v1_t, 1);
     NEED_VERSION(pending, nvmlDramEncryptionInfo_v1_t, 1);
+    TRY(since(device, BLACKWELL));
     TRY(give(device, &now->encryptionState, 0));
     return give(device, &pending->encryptionState, 0);
 }
@@ -148,6 +151,14 @@ API nvmlReturn_t nvmlDeviceGetCapabilities(nvmlDevice_t device, nvmlDeviceCapabi
     return give(device, &to->capMask, 0);
 }
 
+#define HASH_OF_NOTHING 0xcbf29ce484222325ull
+static uint64_t hash(const char *text, uint64_t before)
+{
+    for (; *text; text++)
+        before = (before ^ (unsigned char)*text) * 0x100000001b3ull;
+    return before;
+}
+
 API nvmlReturn_t nvmlDeviceGetPdi(nvmlDevice_t device, nvmlPdi_v1_t *to)
 {
     uint card;
@@ -155,9 +166,23 @@ API nvmlReturn_t nvmlDeviceGetPdi(nvmlDevice_t device, nvmlPdi_v1_t *to)
     NEED_VERSION(to, nvmlPdi_v1_t, 1);
     TRY(card_of(device, &card));
     /* Any number that is the card's own for ever: its UUID's, in short. */
-    to->value = 0xcbf29ce484222325ull;
-    for (const char *at = state_identity(card)->uuid; *at; at++)
-        to->value = (to->value ^ (unsigned char)*at) * 0x100000001b3ull;
+    to->value = hash(state_identity(card)->uuid, HASH_OF_NOTHING);
+    return NVML_SUCCESS;
+}
+
+/* A sum of what this InfoROM holds: its versions, and which board it is of. */
+API nvmlReturn_t nvmlDeviceGetInforomConfigurationChecksum(nvmlDevice_t device, uint *checksum)
+{
+    uint card;
+    NEED_ARGUMENT(checksum);
+    TRY(card_of(device, &card));
+    const struct identity *identity = state_identity(card);
+    const char *held[] = {identity->inforom_image, identity->inforom_oem, identity->inforom_ecc,
+                          identity->inforom_power, identity->board_part_number, identity->serial};
+    uint64_t sum = HASH_OF_NOTHING;
+    for (uint i = 0; i < COUNT_OF(held); i++)
+        sum = hash(held[i], sum);
+    *checksum = (uint)(sum ^ sum >> 32);
     return NVML_SUCCESS;
 }
 
@@ -167,7 +192,8 @@ API nvmlReturn_t nvmlDeviceGetPlatformInfo(nvmlDevice_t device, nvmlPlatformInfo
     NEED_ARGUMENT(to);
     NEED(to->version == VERSION_OF(nvmlPlatformInfo_t, 1) ||
              to->version == VERSION_OF(nvmlPlatformInfo_t, 2),
-         NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
+         OTHERWISE(NVML_ERROR_ARGUMENT_VERSION_MISMATCH));
+    TRY(since(device, BLACKWELL));
     TRY(card_of(device, &card));
     *to = (nvmlPlatformInfo_t){.version = to->version,
                                .moduleId = (unsigned char)state_identity(card)->module_id};
@@ -176,9 +202,8 @@ API nvmlReturn_t nvmlDeviceGetPlatformInfo(nvmlDevice_t device, nvmlPlatformInfo
 
 API nvmlReturn_t nvmlDeviceGetHostname_v1(nvmlDevice_t device, nvmlHostname_v1_t *to)
 {
-    uint card;
     NEED_ARGUMENT(to);
-    TRY(card_of(device, &card));
+    TRY(since(device, BLACKWELL));
     sys_hostname(to->value, sizeof to->value);
     return NVML_SUCCESS;
 }
@@ -205,22 +230,12 @@ API nvmlReturn_t nvmlDeviceGetBBXTimeData_v1(nvmlDevice_t device, uint *seconds)
     return NVML_SUCCESS;
 }
 
-/* Kinds of virtual cards, and those that there are. */
-#define NO_VIRTUAL_CARDS(name) \
-    API nvmlReturn_t name(nvmlDevice_t device, uint *count, uint *to) \
-    { \
-        (void)to; \
-        return give(device, count, 0); \
-    }
-NO_VIRTUAL_CARDS(nvmlDeviceGetSupportedVgpus)
-NO_VIRTUAL_CARDS(nvmlDeviceGetCreatableVgpus)
-NO_VIRTUAL_CARDS(nvmlDeviceGetActiveVgpus)
-
 /* Confidential computing is off: all memory is unprotected. */
 API nvmlReturn_t nvmlDeviceGetConfComputeMemSizeInfo(nvmlDevice_t device, ullong to[2])
 {
     uint card;
     NEED_ARGUMENT(to);
+    TRY(since(device, AMPERE));
     TRY(card_of(device, &card));
     to[0] = 0;
     to[1] = state_identity(card)->memory_total / 1024;
@@ -229,9 +244,8 @@ API nvmlReturn_t nvmlDeviceGetConfComputeMemSizeInfo(nvmlDevice_t device, ullong
 
 API nvmlReturn_t nvmlDeviceGetConfComputeProtectedMemoryUsage(nvmlDevice_t device, nvmlMemory_t *to)
 {
-    uint card;
     NEED_ARGUMENT(to);
-    TRY(card_of(device, &card));
+    TRY(since(device, AMPERE));
     *to = (nvmlMemory_t){0, 0, 0};
     return NVML_SUCCESS;
 }
@@ -270,7 +284,7 @@ API nvmlReturn_t nvmlSystemGetHicVersion(uint *count, void *entries)
 
 static nvmlReturn_t no_such(void)
 {
-    return state_ready() ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_UNINITIALIZED;
+    return OTHERWISE(NVML_ERROR_INVALID_ARGUMENT);
 }
 
 #define NO_SUCH(name) \

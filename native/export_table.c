@@ -47,9 +47,7 @@ static uint list_processes(const struct place *place, uint type, struct internal
     uint count = 0;
     for (uint i = 0; i < live.process_count && i < MOST_PROCESSES && count < room; i++) {
         const struct process *each = &live.processes[i];
-        bool inside = !place->is_mig || (each->gpu_instance == place->gpu_instance &&
-                                         each->compute_instance == place->compute_instance);
-        if (!(each->type & type) || !inside)
+        if (!(each->type & type) || !is_inside(each, place))
             continue;
         to[count].pid = each->pid;
         to[count].memory = each->memory;
@@ -104,7 +102,7 @@ API nvmlReturn_t nvmlInternalGetExportTable(const void **table, const unsigned c
 {
     /* Its first entry is a size, larger than anybody looks. */
     static const void *entries[ENTRIES] = {ALL(ADDRESS)};
-    NEED_ARGUMENT(table && name);
+    NEED(table && name, NVML_ERROR_INVALID_ARGUMENT);
     for (uint i = 0; i < sizeof table_name; i++)
         NEED(name[i] == table_name[i], NVML_ERROR_NOT_SUPPORTED);
     entries[0] = (const void *)0x1000;

@@ -11,7 +11,7 @@ enum source {
 };
 
 /* What a field may need besides the FLAG_… of a card. */
-enum { NEEDS_LINKS = 1 << 14, NEEDS_MARGIN = 1 << 15 };
+enum { NEEDS_PAGES = 1 << 13, NEEDS_LINKS = 1 << 14, NEEDS_MARGIN = 1 << 15 };
 
 /* IDs from the first to the last are numbers that stand one after the other. */
 struct row {
@@ -44,6 +44,8 @@ enum {
     BASE_CLOCKS = 81,
     LINK_SPEED_FIRST = 84,
     LINK_SPEED_COMMON = 90,
+    PENDING_SINGLE = 92,
+    PENDING_DOUBLE = 93,
     LINK_SPEED_SEVENTH = 132,
     LINK_SPEED_TWELFTH = 137,
     REMOTE_LINK = 146,
@@ -77,9 +79,9 @@ static const struct row rows[] = {
     LIVE_ROW(22, 22, ecc_dram_corrected_ever, FLAG_ECC),
     LIVE_ROW(23, 23, ecc_dram_uncorrected_ever, FLAG_ECC),
     {24, 28, ZERO, 8, 0, FLAG_ECC},
-    LIVE_ROW(29, 29, retired_single, FLAG_ECC),
-    LIVE_ROW(30, 30, retired_double, FLAG_ECC),
-    LIVE_ROW(31, 31, retired_pending, FLAG_ECC),
+    LIVE_ROW(29, 29, retired_single, NEEDS_PAGES),
+    LIVE_ROW(30, 30, retired_double, NEEDS_PAGES),
+    LIVE_ROW(31, 31, retired_pending, NEEDS_PAGES),
     {32, 51, ZERO, 8, 0, NEEDS_LINKS},
     LINK_ROW(52, link_errors),
     {53, 59, ZERO, 8, 0, NEEDS_LINKS},
@@ -88,7 +90,7 @@ static const struct row rows[] = {
     LIVE_ROW(83, 83, energy, 0),
     {LINK_SPEED_FIRST, LINK_SPEED_COMMON, COMPUTED, 4, 0, NEEDS_LINKS},
     FIXED_ROW(91, link_count),
-    {92, 93, ZERO, 4, 0, FLAG_ECC},
+    {PENDING_SINGLE, PENDING_DOUBLE, COMPUTED, 4, 0, NEEDS_PAGES},
     LIVE_ROW(94, 94, pcie_replays, 0),
     {95, 95, ZERO, 8, 0, 0},
     {96, 119, ZERO, 8, 0, NEEDS_LINKS},
@@ -192,6 +194,8 @@ static nvmlReturn_t compute(const struct identity *identity, const struct live *
     case VIOLATIONS ... VIOLATIONS_END: *value = live->violations[id - VIOLATIONS]; break;
     case APPLICATION_CLOCKS: *value = live->violations[10]; break;
     case BASE_CLOCKS: *value = live->violations[11]; break;
+    case PENDING_SINGLE: *value = live->retired_pending && live->retired_single; break;
+    case PENDING_DOUBLE: *value = live->retired_pending && live->retired_double; break;
     case HELD_BY_HEAT: *value = live->violations[1]; break;
     case SWITCH_LINKS:
         *value = identity->links[0].remote_type == 2 ? identity->link_count : 0;
@@ -218,7 +222,8 @@ static nvmlReturn_t compute(const struct identity *identity, const struct live *
 
 static uint features(const struct identity *identity)
 {
-    return identity->flags | (identity->link_count ? NEEDS_LINKS : 0) |
+    return identity->flags | (retires_pages(identity) ? NEEDS_PAGES : 0) |
+           (identity->link_count ? NEEDS_LINKS : 0) |
            (has_temperature_margin(identity) ? NEEDS_MARGIN : 0);
 }
 

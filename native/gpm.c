@@ -66,7 +66,7 @@ API nvmlReturn_t nvmlGpmQueryDeviceSupport(nvmlDevice_t device, nvmlGpmSupport_t
 {
     struct place place;
     NEED_ARGUMENT(to);
-    NEED(to->version == 1, NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
+    NEED(to->version == 1, OTHERWISE(NVML_ERROR_ARGUMENT_VERSION_MISMATCH));
     TRY(place_of(device, &place));
     to->isSupportedDevice = counts(place.card);
     return NVML_SUCCESS;
@@ -201,7 +201,7 @@ API nvmlReturn_t nvmlGpmMetricsGet(nvmlGpmMetricsGet_t *asked)
 {
     NEED(state_ready(), NVML_ERROR_UNINITIALIZED);
     NEED_ARGUMENT(asked);
-    NEED(asked->version == 1, NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
+    NEED(asked->version == 1, OTHERWISE(NVML_ERROR_ARGUMENT_VERSION_MISMATCH));
     nvmlGpmSample_t one = asked->sample1, other = asked->sample2;
     NEED_ARGUMENT(is_sample(one) && is_sample(other) && one->is_filled && other->is_filled);
     NEED_ARGUMENT(one->handle == other->handle && one->gpu_instance == other->gpu_instance &&

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #define MAGIC 0x4b434f4d494d4148ull
-#define VERSION 2u
+#define VERSION 3u
 #define STATE_FILE "cards.bin"
 #define STATE_VARIABLE "HAMI_MOCK_DRIVER_STATE"
 #define STATE_BESIDE_LIBRARY "../state"
@@ -46,9 +46,6 @@
 #define SET_MEMORY_LOCKED_CLOCKS 16u
 #define SET_APPLICATION_CLOCKS 17u
 #define SET_ACCOUNTING_MODE 18u
-#define CLEAR_ACCOUNTING 19u
-#define SET_FAN_SPEED 20u
-#define RESET_LINK_ERRORS 23u
 
 /* Something that happened to a card. */
 struct event {
@@ -405,7 +402,6 @@ struct live {
     uint32_t lost; /* 1: it has fallen off the bus */
     uint32_t recovery_action; /* NVML's: 0 none, 1 reset, 2 reboot, 3 drain, 4 both */
     uint32_t last_xid; /* 0: there was none */
-    uint32_t drained; /* 1: it takes no new work */
     uint32_t gpu;
     uint32_t memory;
     uint32_t encoder;
@@ -414,6 +410,7 @@ struct live {
     uint32_t ofa;
     uint32_t tensor; /* hundredths of a percent of the time that the tensor cores were busy */
     uint32_t dram; /* likewise, that memory was read or written */
+    uint8_t gap_60[4];
     uint64_t memory_used; /* bytes, without the reserved ones */
     uint64_t memory_reserved; /* bytes */
     uint64_t memory_free; /* bytes */
@@ -485,15 +482,15 @@ _Static_assert(offsetof(struct live, timestamp) == 8, "live.timestamp");
 _Static_assert(offsetof(struct live, lost) == 16, "live.lost");
 _Static_assert(offsetof(struct live, recovery_action) == 20, "live.recovery_action");
 _Static_assert(offsetof(struct live, last_xid) == 24, "live.last_xid");
-_Static_assert(offsetof(struct live, drained) == 28, "live.drained");
-_Static_assert(offsetof(struct live, gpu) == 32, "live.gpu");
-_Static_assert(offsetof(struct live, memory) == 36, "live.memory");
-_Static_assert(offsetof(struct live, encoder) == 40, "live.encoder");
-_Static_assert(offsetof(struct live, decoder) == 44, "live.decoder");
-_Static_assert(offsetof(struct live, jpeg) == 48, "live.jpeg");
-_Static_assert(offsetof(struct live, ofa) == 52, "live.ofa");
-_Static_assert(offsetof(struct live, tensor) == 56, "live.tensor");
-_Static_assert(offsetof(struct live, dram) == 60, "live.dram");
+_Static_assert(offsetof(struct live, gpu) == 28, "live.gpu");
+_Static_assert(offsetof(struct live, memory) == 32, "live.memory");
+_Static_assert(offsetof(struct live, encoder) == 36, "live.encoder");
+_Static_assert(offsetof(struct live, decoder) == 40, "live.decoder");
+_Static_assert(offsetof(struct live, jpeg) == 44, "live.jpeg");
+_Static_assert(offsetof(struct live, ofa) == 48, "live.ofa");
+_Static_assert(offsetof(struct live, tensor) == 52, "live.tensor");
+_Static_assert(offsetof(struct live, dram) == 56, "live.dram");
+_Static_assert(offsetof(struct live, gap_60) == 60, "live.gap_60");
 _Static_assert(offsetof(struct live, memory_used) == 64, "live.memory_used");
 _Static_assert(offsetof(struct live, memory_reserved) == 72, "live.memory_reserved");
 _Static_assert(offsetof(struct live, memory_free) == 80, "live.memory_free");

@@ -9,7 +9,7 @@ bool state_ready(void) { return __atomic_load_n(&users, __ATOMIC_ACQUIRE) != 0; 
 
 API nvmlReturn_t nvmlInitWithFlags(uint flags)
 {
-    NEED_ARGUMENT(flags < 4);
+    NEED(flags < 4, NVML_ERROR_INVALID_ARGUMENT);
     lock_take(&init_lock);
     nvmlReturn_t result = users ? NVML_SUCCESS : state_open();
     if (result == NVML_SUCCESS)

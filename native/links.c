@@ -260,7 +260,7 @@ API nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device, void *to)
     uint version = *(const uint *)to;
     bool third = version == VERSION_OF(nvmlGpuFabricInfo_v3_t, 3);
     NEED(third || version == VERSION_OF(nvmlGpuFabricInfo_v2_t, 2),
-         NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
+         OTHERWISE(NVML_ERROR_ARGUMENT_VERSION_MISMATCH));
     TRY(fabric_of(device, &found));
     found.version = version;
     /* The second version is the third one without its last word. */

@@ -178,10 +178,14 @@ API nvmlReturn_t nvmlDeviceGetSramEccErrorStatus(nvmlDevice_t device,
 API nvmlReturn_t nvmlDeviceGetSramUniqueUncorrectedEccErrorCounts(
     nvmlDevice_t device, nvmlEccSramUniqueUncorrectedErrorCounts_v1_t *to)
 {
+    enum { BLACKWELL = 10 };
     struct ecc ecc;
+    uint card;
     NEED_ARGUMENT(to);
     NEED_VERSION(to, nvmlEccSramUniqueUncorrectedErrorCounts_v1_t, 1);
     TRY(ecc_of(device, &ecc));
+    TRY(card_of(device, &card));
+    NEED(state_identity(card)->architecture >= BLACKWELL, NVML_ERROR_NOT_SUPPORTED);
     to->entryCount = 0;
     return NVML_SUCCESS;
 }
@@ -265,8 +269,7 @@ API nvmlReturn_t nvmlDeviceGetUnrepairableMemoryFlag_v1(nvmlDevice_t device,
     return NVML_SUCCESS;
 }
 
-/* Pages are retired where rows can't be remapped. Nobody needs their addresses: they are made up.
- */
+/* Nobody needs the pages' addresses: they are made up. */
 static nvmlReturn_t retired(nvmlDevice_t device, uint cause, uint *count, ullong *addresses,
                             ullong *times)
 {
@@ -276,7 +279,7 @@ static nvmlReturn_t retired(nvmlDevice_t device, uint cause, uint *count, ullong
     uint card;
     NEED_ARGUMENT(cause < 2 && count);
     TRY(card_of(device, &card));
-    NEED(!(state_identity(card)->flags & FLAG_ROW_REMAPPER), NVML_ERROR_NOT_SUPPORTED);
+    NEED(retires_pages(state_identity(card)), NVML_ERROR_NOT_SUPPORTED);
     TRY(live_copy(card, offsetof(struct live, retired_single), &pages, sizeof pages));
     uint room = *count;
     *count = pages.by_cause[cause];
@@ -288,6 +291,15 @@ static nvmlReturn_t retired(nvmlDevice_t device, uint cause, uint *count, ullong
             times[i] = state_header()->started;
     }
     return NVML_SUCCESS;
+}
+
+API nvmlReturn_t nvmlDeviceGetRetiredPagesPendingStatus(nvmlDevice_t device, uint *pending)
+{
+    uint card;
+    NEED_ARGUMENT(pending);
+    TRY(card_of(device, &card));
+    NEED(retires_pages(state_identity(card)), NVML_ERROR_NOT_SUPPORTED);
+    return LIVE_FIELD(card, retired_pending, pending);
 }
 
 API nvmlReturn_t nvmlDeviceGetRetiredPages(nvmlDevice_t device, uint cause, uint *count,

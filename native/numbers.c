@@ -91,7 +91,6 @@ LIVE_NUMBER(nvmlDeviceGetAccountingMode, uint, accounting_mode, 0)
 LIVE_NUMBER(nvmlDeviceGetCurrPcieLinkGeneration, uint, pcie_generation, 0)
 LIVE_NUMBER(nvmlDeviceGetCurrPcieLinkWidth, uint, pcie_width, 0)
 LIVE_NUMBER(nvmlDeviceGetPcieReplayCounter, uint, pcie_replays, 0)
-LIVE_NUMBER(nvmlDeviceGetRetiredPagesPendingStatus, uint, retired_pending, FLAG_ECC)
 LIVE_PAIR(nvmlDeviceGetEccMode, ecc_mode, ecc_mode_pending, FLAG_ECC)
 LIVE_PAIR(nvmlDeviceGetMigMode, mig_mode, mig_mode_pending, FLAG_MIG)
 

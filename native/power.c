@@ -76,7 +76,7 @@ API nvmlReturn_t nvmlDeviceGetClock(nvmlDevice_t device, uint type, uint which, 
     case CLOCK_TARGET: return nvmlDeviceGetApplicationsClock(device, type, clock);
     case CLOCK_DEFAULT: return nvmlDeviceGetDefaultApplicationsClock(device, type, clock);
     case CLOCK_BOOST_MOST: return nvmlDeviceGetMaxClockInfo(device, type, clock);
-    default: return NVML_ERROR_INVALID_ARGUMENT;
+    default: return OTHERWISE(NVML_ERROR_INVALID_ARGUMENT);
     }
 }
 

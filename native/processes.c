@@ -21,9 +21,7 @@ static nvmlReturn_t find(nvmlDevice_t device, uint types, struct found *found)
     found->count = 0;
     for (uint i = 0; i < live.process_count && i < MOST_PROCESSES; i++) {
         const struct process *each = &live.processes[i];
-        bool inside = !place.is_mig || (each->gpu_instance == place.gpu_instance &&
-                                        each->compute_instance == place.compute_instance);
-        if (each->type & types && inside)
+        if (each->type & types && is_inside(each, &place))
             found->process[found->count++] = *each;
     }
     return NVML_SUCCESS;

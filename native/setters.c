@@ -129,31 +129,6 @@ API nvmlReturn_t nvmlDeviceSetAccountingMode(nvmlDevice_t device, uint mode)
     return set(device, 0, SET_ACCOUNTING_MODE, mode, 0);
 }
 
-API nvmlReturn_t nvmlDeviceClearAccountingPids(nvmlDevice_t device)
-{
-    return set(device, 0, CLEAR_ACCOUNTING, 0, 0);
-}
-
-API nvmlReturn_t nvmlDeviceSetFanSpeed_v2(nvmlDevice_t device, uint fan, uint speed)
-{
-    NEED_ARGUMENT(speed <= 100);
-    return set(device, FLAG_FAN, SET_FAN_SPEED, fan, speed);
-}
-
-API nvmlReturn_t nvmlDeviceSetDefaultFanSpeed_v2(nvmlDevice_t device, uint fan)
-{
-    return set(device, FLAG_FAN, SET_FAN_SPEED, fan, NO_INSTANCE);
-}
-
-API nvmlReturn_t nvmlDeviceResetNvLinkErrorCounters(nvmlDevice_t device, uint link)
-{
-    uint card;
-    TRY(card_of(device, &card));
-    NEED(state_identity(card)->link_count, NVML_ERROR_NOT_SUPPORTED);
-    NEED_ARGUMENT(link < state_identity(card)->link_count);
-    return set(device, 0, RESET_LINK_ERRORS, link, 0);
-}
-
 /* MIG. */
 
 API nvmlReturn_t nvmlDeviceSetMigMode(nvmlDevice_t device, uint mode, nvmlReturn_t *activation)

@@ -20,6 +20,13 @@ struct place {
 /* library.c: how often this process has called nvmlInit more than nvmlShutdown. */
 bool state_ready(void);
 
+/* Does a process use what a handle stands for: the card, or a MIG device of it? */
+static inline bool is_inside(const struct process *process, const struct place *place)
+{
+    return !place->is_mig || (process->gpu_instance == place->gpu_instance &&
+                              process->compute_instance == place->compute_instance);
+}
+
 /* Opens the file and chooses the cards. */
 nvmlReturn_t state_open(void);
 /* The folder that it is in, with no slash at its end. */
@@ -31,6 +38,11 @@ static inline bool has_temperature_margin(const struct identity *identity)
 {
     enum { ADA = 8 };
     return identity->architecture >= ADA;
+}
+/* Memory with errors: its pages are retired where no spare rows can take their place. */
+static inline bool retires_pages(const struct identity *identity)
+{
+    return (identity->flags & (FLAG_ECC | FLAG_ROW_REMAPPER)) == FLAG_ECC;
 }
 /* Follows the file if another one has taken its place. */
 void state_follow(void);
@@ -102,9 +114,12 @@ void gpm_forget(void);
         if (!(condition)) \
             return otherwise; \
     } while (0)
-#define NEED_ARGUMENT(condition) NEED(condition, NVML_ERROR_INVALID_ARGUMENT)
+/* Whatever else is wrong: nothing is said before nvmlInit. */
+#define OTHERWISE(result) (state_ready() ? (result) : NVML_ERROR_UNINITIALIZED)
+#define NEED_ARGUMENT(condition) NEED(condition, OTHERWISE(NVML_ERROR_INVALID_ARGUMENT))
 #define NEED_VERSION(record, type, number) \
-    NEED((record)->version == VERSION_OF(type, number), NVML_ERROR_ARGUMENT_VERSION_MISMATCH)
+    NEED((record)->version == VERSION_OF(type, number), \
+         OTHERWISE(NVML_ERROR_ARGUMENT_VERSION_MISMATCH))
 
 /* Copies a text for a caller who says how much room there is. */
 nvmlReturn_t give_text(char *to, uint size, const char *text);

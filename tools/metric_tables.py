@@ -18,6 +18,7 @@ _UNITS_BY_WORDS = (
     (r"^Seconds", "s"),
     (r"^Turns .* a minute", "1/min"),
     (r"^Rows", "rows"),
+    (r"^Pages", "pages"),
     (r"^Utilization", "%"),
     (r"emory .*(container|card)|^Memory of", "bytes"),
 )
@@ -56,6 +57,9 @@ _SOURCES = {
     "remapped_correctable": "Xid 92",
     "remapped_uncorrectable": "Xids 48, 63, 94, 95",
     "remap_failed": "Xid 64",
+    "retired_correctable": "Xid 92",
+    "retired_uncorrectable": "Xids 48, 63, 94, 95",
+    "retirement_pending": "the same, until the card is mended",
     "is_healthy": "faults",
     "last_xid": "the last Xid of a fault",
     "container_busy": "the container's load",

@@ -165,6 +165,19 @@ static int check_together(const struct options *options, int count, char **argum
     return EXIT_GOOD;
 }
 
+/* NVML can't say why somebody lacks the right to set something; here there are two reasons. */
+static int explain(int code)
+{
+    static const char why[] =
+        "hami-mock: only root can set this, and only while an agent runs on this driver root: start "
+        "it with\n'hami-mock run --driver on --driver-root DIR'\n";
+    if (code == NVML_ERROR_NO_PERMISSION) {
+        print_flush();
+        sys_write(2, why, sizeof why - 1);
+    }
+    return code;
+}
+
 /* Shows a view of the options once. */
 static int show(const char *command, const struct options *options, uint round)
 {
@@ -187,7 +200,7 @@ static int show(const char *command, const struct options *options, uint round)
     if (text_equal(command, "nvlink"))
         return links_show(&cards);
     if (options->setting)
-        return settings_apply(&cards, options->setting, options->value);
+        return explain(settings_apply(&cards, options->setting, options->value));
     if (options->query_gpu)
         return query_show(&cards, options->query_gpu, options->format, !round);
     if (options->query_processes)
@@ -222,7 +235,7 @@ static int run_mig(int count, char **arguments)
         else
             arguments[kept++] = arguments[i];
     int code = cards_choose(ids, &cards);
-    return code ? code : mig_command(&cards, kept, arguments);
+    return code ? code : explain(mig_command(&cards, kept, arguments));
 }
 
 int run(int count, char **arguments)

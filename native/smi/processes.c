@@ -27,7 +27,8 @@ static uint add(struct running *to, uint count, const nvmlProcessInfo_v2_t *proc
     return count + 1;
 }
 
-static uint add_all(nvmlDevice_t device, struct running *to, uint count)
+/* Adds those that a device lists; of a card that is cut, those that have no part of it. */
+static uint add_all(nvmlDevice_t device, bool no_parts, struct running *to, uint count)
 {
     for (uint i = 0; i < COUNT_OF(lists); i++) {
         nvmlProcessInfo_v2_t found[MOST_PROCESSES];
@@ -35,20 +36,21 @@ static uint add_all(nvmlDevice_t device, struct running *to, uint count)
         if (lists[i].list(device, &found_count, found) != NVML_SUCCESS)
             continue;
         for (uint k = 0; k < found_count; k++)
-            count = add(to, count, &found[k], lists[i].type);
+            if (!no_parts || found[k].gpuInstanceId == NO_INSTANCE)
+                count = add(to, count, &found[k], lists[i].type);
     }
     return count;
 }
 
-/* Those of a cut card are asked of its MIG devices: a container may see only some of them. */
+/* Those in parts of a cut card are asked of its MIG devices: a container may see only some of them.
+ * Whoever was given the card before it was cut holds all of it. */
 uint processes_of(nvmlDevice_t card, struct running to[MOST_RUNNING])
 {
     nvmlDevice_t migs[MOST_COMPUTE_INSTANCES];
-    if (!is_mig_on(card))
-        return add_all(card, to, 0);
-    uint count = 0, found = mig_devices(card, migs);
+    bool is_cut = is_mig_on(card);
+    uint count = add_all(card, is_cut, to, 0), found = is_cut ? mig_devices(card, migs) : 0;
     for (uint i = 0; i < found; i++)
-        count = add_all(migs[i], to, count);
+        count = add_all(migs[i], false, to, count);
     return count;
 }
 

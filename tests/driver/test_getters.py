@@ -4,6 +4,7 @@ import ctypes
 import inspect
 import os
 from collections.abc import Callable
+from contextlib import closing
 from types import ModuleType
 from typing import Any
 
@@ -11,22 +12,35 @@ import pytest
 
 from tests.driver.state_file import MIB, StateFile, card_uuid, live
 
-# Of vGPU, of Windows, of MIG devices, of newer cards.
+# Of vGPU, of Windows, of MIG devices, of older and newer cards, of boards with several cards.
 NOT_OF_AN_A100 = {
+    "nvmlDeviceGetActiveVgpus",
     "nvmlDeviceGetAttributes",
     "nvmlDeviceGetAttributes_v2",
+    "nvmlDeviceGetAutoBoostedClocksEnabled",
+    "nvmlDeviceGetBridgeChipInfo",
     "nvmlDeviceGetComputeInstanceId",
     "nvmlDeviceGetConfComputeGpuCertificate",
+    "nvmlDeviceGetCreatableVgpus",
+    "nvmlDeviceGetCurrentDramEncryptionMode",
     "nvmlDeviceGetCurrentDriverModel",
+    "nvmlDeviceGetCurrentGpuOperationMode",
+    "nvmlDeviceGetDramEncryptionMode",
     "nvmlDeviceGetDriverModel",
     "nvmlDeviceGetDriverModel_v1",
     "nvmlDeviceGetDriverModel_v2",
     "nvmlDeviceGetGpuInstanceId",
+    "nvmlDeviceGetGpuOperationMode",
     "nvmlDeviceGetHostVgpuMode",
+    "nvmlDeviceGetHostname_v1",
     "nvmlDeviceGetMarginTemperature",
     "nvmlDeviceGetNumaNodeId",
+    "nvmlDeviceGetPendingDramEncryptionMode",
     "nvmlDeviceGetPendingDriverModel",
+    "nvmlDeviceGetPendingGpuOperationMode",
     "nvmlDeviceGetPgpuMetadataString",
+    "nvmlDeviceGetRetiredPagesPendingStatus",
+    "nvmlDeviceGetSupportedVgpus",
     "nvmlDeviceGetVgpuHeterogeneousMode",
     "nvmlDeviceGetVgpuMetadata",
     "nvmlDeviceGetVgpuSchedulerCapabilities",
@@ -107,14 +121,6 @@ def test_a_card_says_what_the_state_says(nvml: ModuleType) -> None:
     assert nvml.nvmlDeviceGetPcieSpeed(card) == 16000
 
 
-def test_memory_in_both_versions(nvml: ModuleType) -> None:
-    card = nvml.nvmlDeviceGetHandleByIndex(1)
-    first = nvml.nvmlDeviceGetMemoryInfo(card)
-    assert (first.total, first.used, first.free) == (40960 * MIB, 1501 * MIB, 39459 * MIB)
-    second = nvml.nvmlDeviceGetMemoryInfo(card, version=nvml.nvmlMemory_v2)
-    assert (second.used, second.reserved, second.free) == (1001 * MIB, 500 * MIB, 39459 * MIB)
-
-
 HOUR = 3_600_000_000
 
 
@@ -141,14 +147,6 @@ def test_sixty_four_processes(nvml: ModuleType, state: StateFile) -> None:
     state.set(0, live(0) | {"process_count": 64, "processes": many})
     found = nvml.nvmlDeviceGetComputeRunningProcesses(nvml.nvmlDeviceGetHandleByIndex(0))
     assert [(each.pid, each.usedGpuMemory) for each in found] == [(1 + i, i) for i in range(64)]
-
-
-def test_errors_of_memory(nvml: ModuleType) -> None:
-    card = nvml.nvmlDeviceGetHandleByIndex(0)
-    total, of_location = nvml.nvmlDeviceGetTotalEccErrors, nvml.nvmlDeviceGetMemoryErrorCounter
-    assert [total(card, kind, counter) for kind in (0, 1) for counter in (0, 1)] == [5, 0, 0, 5]
-    assert [of_location(card, 0, 0, place) for place in range(8)] == [0, 0, 3, 0, 0, 0, 0, 2]
-    assert nvml.nvmlDeviceGetRemappedRows(card) == (0, 0, 0, 0)
 
 
 def test_field_values(nvml: ModuleType) -> None:
@@ -304,6 +302,34 @@ def test_how_long_a_policy_held_a_card_back(nvml: ModuleType, state: StateFile) 
         with pytest.raises(nvml.NVMLError_InvalidArgument):
             nvml.nvmlDeviceGetViolationStatus(card, none)
     assert nvml.nvmlDeviceGetFieldValues(card, [269])[0].value.ullVal == 1
+
+
+def test_what_newer_cards_alone_know(nvml: ModuleType, state: StateFile) -> None:
+    """The header names the generation; of an encryption that a card has not, it is off."""
+    newer = {
+        "nvmlDeviceGetHostname_v1", "nvmlDeviceGetDramEncryptionMode",
+        "nvmlDeviceGetCurrentDramEncryptionMode", "nvmlDeviceGetPendingDramEncryptionMode",
+        "nvmlDeviceGetMarginTemperature",
+    }  # fmt: skip
+    card = nvml.nvmlDeviceGetHandleByIndex(0)
+    ampere = answered(nvml, card)
+    with closing(state.replaced(2, unlike={"architecture": 10})) as blackwell:
+        assert answered(nvml, card) - ampere == newer
+        blackwell.replaced(2, 3, unlike={"architecture": 5}).close()
+    volta = answered(nvml, card)
+    assert ampere - volta == {
+        "nvmlDeviceGetAddressingMode", "nvmlDeviceGetConfComputeMemSizeInfo",
+        "nvmlDeviceGetConfComputeProtectedMemoryUsage",
+    }  # fmt: skip
+
+
+def test_each_cards_inforom_has_a_checksum_of_its_own(nvml: ModuleType) -> None:
+    def sums() -> list[int]:
+        cards = map(nvml.nvmlDeviceGetHandleByIndex, range(8))
+        return [nvml.nvmlDeviceGetInforomConfigurationChecksum(card) for card in cards]
+
+    assert len(set(sums())) == 8
+    assert sums() == sums()
 
 
 def test_what_a_mode_must_be_on_for(nvml: ModuleType, state: StateFile) -> None:

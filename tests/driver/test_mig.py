@@ -192,7 +192,6 @@ def test_instances_are_made_by_the_agent(nvml: ModuleType, agent: Agent) -> None
         ("SetMemoryLockedClocks", (1215, 1215), "SET_MEMORY_LOCKED_CLOCKS", (1215, 1215)),
         ("SetApplicationsClocks", (1215, 900), "SET_APPLICATION_CLOCKS", (1215, 900)),
         ("SetAccountingMode", (1,), "SET_ACCOUNTING_MODE", (1, 0)),
-        ("SetFanSpeed_v2", (0, 70), "SET_FAN_SPEED", (0, 70)),
     ],
 )
 def test_setters(  # noqa: PLR0917

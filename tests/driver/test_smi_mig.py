@@ -1,6 +1,7 @@
 """Our nvidia-smi and what can be changed: MIG's instances, and the setters."""
 
 import re
+import subprocess
 
 import pytest
 
@@ -63,6 +64,16 @@ def test_instances(smi: Smi, state: StateFile) -> None:
 @pytest.mark.parametrize("verb", ["-lgi", "-lci", "-lcip", "-dgi", "-cci"])
 def test_no_card_is_cut(smi: Smi, state: StateFile, verb: str) -> None:
     assert smi.run("mig", verb) == (0, "No MIG-enabled devices found.\n")
+
+
+def test_processes_of_a_cut_card(smi: Smi, state: StateFile) -> None:
+    """Those in its instances once each, and those that have all of it."""
+    whole = {"pid": 7, "type": 1, "name": "whole", "gpu_instance": NO_INSTANCE,
+             "compute_instance": NO_INSTANCE}  # fmt: skip
+    inside = whole | {"pid": 8, "name": "inside", "gpu_instance": 2, "compute_instance": 0}
+    state.set(1, cut(1) | {"process_count": 2, "processes": [inside, whole]})
+    told = smi.ask("--query-compute-apps=pid,name", "--format=csv,noheader", "-i", "1")
+    assert told.splitlines() == ["7, whole", "8, inside"]
 
 
 def test_a_cut_card_without_instances(smi: Smi, state: StateFile) -> None:
@@ -161,5 +172,9 @@ def test_what_cant_be_set(smi: Smi, state: StateFile, arguments: list[str], said
 def test_without_an_agent_nobody_may(smi: Smi, state: StateFile) -> None:
     state.set(1, cut(1))
     for arguments in (["-pl", "300"], ["-mig", "1"], ["mig", "-cgi", "19"], ["mig", "-dgi"]):
-        code, told = smi.run(*arguments)
-        assert (code, "Insufficient Permissions" in told) == (NO_PERMISSION, True)
+        done = subprocess.run([smi.path, *arguments], capture_output=True, text=True, check=False)
+        assert (done.returncode, "Insufficient Permissions" in done.stdout) == (NO_PERMISSION, True)
+        # Beside it, for people: programs that read the output find what they know.
+        assert "hami-mock" not in done.stdout
+        assert "an agent runs on this driver root" in done.stderr
+        assert "--driver on" in done.stderr

@@ -26,6 +26,7 @@ def test_every_field_can_be_asked_for(smi: Smi, state: StateFile) -> None:
     assert [len(row) for row in rows] == [len(fields)] * 8
     lacking = {name for name, value in zip(head, rows[0], strict=True) if value == "[N/A]"}
     assert {name.split(".")[0] for name in lacking} == {
+        "gom",
         "vgpu_driver_capability",
         "vgpu_device_capability",
         "driver_model",

@@ -102,7 +102,9 @@ def test_table_of_550_to_the_letter(smi: Smi, real: Smi, state: StateFile, count
 )
 def test_words_and_codes(smi: Smi, real: Smi, state: StateFile, arguments: list[str]) -> None:
     state.set(1, cut(1))
-    assert smi.run(*arguments) == real.run(*arguments)
+    code, told = smi.run(*arguments)
+    # Where an agent is needed, ours says so after all that the real one says.
+    assert (code, told.partition("hami-mock: ")[0]) == real.run(*arguments)
 
 
 def test_a_card_that_is_lost(smi: Smi, real: Smi, state: StateFile) -> None:

@@ -51,7 +51,7 @@ def _request(data: bytes) -> None:
     state, cards, file = _set_up()
     request = REQUEST.unpack(data[: REQUEST.size].ljust(REQUEST.size, b"\0"))
     card = cards.all[request["card"] % len(cards.all)]
-    answer = Setters(state, cards.driver, cards.set_fields).do(card, request)
+    answer = Setters(state, cards).do(card, request)
     REPLY.pack({"magic": MAGIC, **answer})
     cards.keep_up(file)
 

@@ -1,7 +1,7 @@
 """A client of NVML that nobody here wrote (nvidia-ml-py), as a process of its own that obeys.
 
-It reads a word a line: `cards` and `processes` are answered with a line of JSON; `wait` says
-`waiting`, and then which event came.
+It reads a word a line: `cards`, `processes` and `damage` are answered with a line of JSON; `wait`
+says `waiting`, and then which event came; `woken` tells when that was.
 """
 
 import json
@@ -49,11 +49,13 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 @contextmanager
-def nvml_client(root: Path, **variables: str) -> Iterator[NvmlClient]:
-    """A client that has nothing but the library's folder."""
+def nvml_client(
+    root: Path, within: Callable[..., list[str]] = lambda *argv: [*argv], **variables: str
+) -> Iterator[NvmlClient]:
+    """A client that has nothing but the library's folder; `within` makes the command to run it."""
     known = {"LD_LIBRARY_PATH": str(root / "lib64"), "PATH": os.environ["PATH"], **variables}
     process = subprocess.Popen(
-        [sys.executable, __file__],
+        within(sys.executable, __file__),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -99,6 +101,32 @@ def _processes(nvml: Any) -> list[list[Any]]:
     ]
 
 
+def _damage(nvml: Any) -> list[dict[str, Any]]:
+    """Of each card, the pages and rows that it has lost; None where it refuses to say."""
+
+    def pages(card: Any) -> list[int]:
+        counts = [len(nvml.nvmlDeviceGetRetiredPages(card, cause)) for cause in (0, 1)]
+        return [*counts, nvml.nvmlDeviceGetRetiredPagesPendingStatus(card)]
+
+    def rows(card: Any) -> list[int]:
+        return [*nvml.nvmlDeviceGetRemappedRows(card)[:2]]
+
+    def asked(call: Callable[[Any], Any], card: Any) -> Any:
+        try:
+            return call(card)
+        except nvml.NVMLError_NotSupported:
+            return None
+
+    cards = map(nvml.nvmlDeviceGetHandleByIndex, range(nvml.nvmlDeviceGetCount()))
+    return [{"pages": asked(pages, card), "rows": asked(rows, card)} for card in cards]
+
+
+def _recovery(nvml: Any) -> list[int]:
+    cards = map(nvml.nvmlDeviceGetHandleByIndex, range(nvml.nvmlDeviceGetCount()))
+    action = nvml.NVML_FI_DEV_GET_GPU_RECOVERY_ACTION
+    return [nvml.nvmlDeviceGetFieldValues(card, [action])[0].value.uiVal for card in cards]
+
+
 def _obey() -> None:
     import pynvml as nvml
 
@@ -107,6 +135,7 @@ def _obey() -> None:
     for index in range(nvml.nvmlDeviceGetCount()):
         card = nvml.nvmlDeviceGetHandleByIndex(index)
         nvml.nvmlDeviceRegisterEvents(card, nvml.nvmlEventTypeXidCriticalError, watched)
+    woken = 0.0
     for line in sys.stdin:
         answer: Any
         match line.strip():
@@ -114,9 +143,18 @@ def _obey() -> None:
                 answer = _cards(nvml)
             case "processes":
                 answer = _processes(nvml)
+            case "woken":
+                answer = woken
+            case "recovery":
+                answer = _recovery(nvml)
+            case "namespace":
+                answer = str(Path("/proc/self/ns/mnt").readlink())
+            case "damage":
+                answer = _damage(nvml)
             case _:
                 print(json.dumps("waiting"), flush=True)
                 event = nvml.nvmlEventSetWait_v2(watched, 60_000)
+                woken = time.monotonic()
                 answer = [nvml.nvmlDeviceGetUUID(event.device), event.eventData]
         print(json.dumps(answer), flush=True)
 

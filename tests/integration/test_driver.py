@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ import pytest
 from hami_mock.cli.ctl.client import main as ctl
 from hami_mock.cli.main import main
 from hami_mock.node.cards import Card
+from tests.e2e.harness.errors import RequirementsMissing
 from tests.integration.agents import ONLY_NVIDIA, AgentThread, agent_process, agent_thread, get
 from tests.integration.grpcio_kubelet import GrpcioKubelet
 from tests.integration.nvml_client import nvml_client, until
+from tests.judges.namespace import need_namespaces, with_folders
 from tests.pod_resources import pod_resources
 from tests.unit.views.driver.reading import header
 from tests.unit.views.exporters.rig import samples
@@ -108,6 +111,60 @@ def test_a_xid_wakes_a_client_that_waits(socket_folder: Path, root: Path) -> Non
         assert "error" not in client.cards[0]
         assert ctl([f"--control-socket={control}", "recover", second.name]) == 0
         until(lambda: "error" not in client.cards[1])
+
+
+def test_a_xid_reaches_another_mount_namespace(
+    socket_folder: Path, root: Path, tmp_path: Path
+) -> None:
+    """As in a pod: the folder is mounted at another place there, and nothing else is shared."""
+    try:
+        need_namespaces()
+    except RequirementsMissing as missing:
+        pytest.skip(str(missing))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    control = socket_folder / "c" / "s"
+    within = partial(with_folders, {str(elsewhere): root})
+    with (
+        _agent(socket_folder, root, control_socket=str(control)) as agent,
+        nvml_client(elsewhere, within) as client,
+    ):
+        assert client.ask("namespace") != str(Path("/proc/self/ns/mnt").readlink())
+        third = agent.agent.node.cards[2]
+        assert client.ask("wait") == "waiting"
+        assert ctl([f"--control-socket={control}", "fail", third.name, "--xid", "94"]) == 0
+        assert client.hear() == [third.uuid, 94]
+        # The event comes last: what it tells of is there already.
+        assert client.ask("recovery") == [0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("model", "names"),
+    [
+        ("V100-SXM2-32GB", ("RETIRED_SBE", "RETIRED_DBE", "RETIRED_PENDING")),
+        ("A100-SXM4-40GB", ("CORRECTABLE_REMAPPED_ROWS", "UNCORRECTABLE_REMAPPED_ROWS")),
+    ],
+)
+def test_both_views_say_what_memory_a_card_has_lost(
+    socket_folder: Path, root: Path, model: str, names: tuple[str, ...]
+) -> None:
+    flags = {"nvidia_model": model, "dcgm_listen": "127.0.0.1:0"}
+    with _agent(socket_folder, root, **flags) as agent, nvml_client(root) as client:
+        agent.act("fail", "nvidia/0", xid=63)
+        agent.act("fail", "nvidia/0", xid=92)
+        # Each model has one kind of damage, and refuses to say anything of the other.
+        pages = [1, 1, 1] if names[0].startswith("RETIRED") else None
+        until(
+            lambda: client.ask("damage")[0] == {"pages": pages, "rows": None if pages else [1, 1]}
+        )
+        (view,) = [view for view in agent.agent.views if view.name == "dcgm"]
+        found = samples(get(f"http://{view.status()['address']}/metrics")[1])
+        shown = {
+            name.removeprefix("DCGM_FI_DEV_"): value
+            for (name, labels), value in found.items()
+            if ("gpu", "0") in labels and re.search("REMAPPED_ROWS|RETIRED", name)
+        }
+        assert shown == dict.fromkeys(names, 1)
 
 
 def test_a_lost_card_is_lost_until_it_returns(agent: AgentThread, root: Path) -> None:

@@ -11,10 +11,18 @@ from typing import Any
 
 import pytest
 
+from hami_mock.hami.assignment import Assignment
+from hami_mock.hami.kinds import MIG_ALLOCATIONS
+from hami_mock.kubelet.holder import Holder
+from hami_mock.node.pods import Pod
+from hami_mock.vendors.handout import Container as Handed
+from hami_mock.vendors.nvidia_mig import hand_out
 from tests.integration.agents import AgentThread, agent_thread, get, run_cli
 from tests.integration.nvml_client import until
+from tests.makers import BY_WORD
 from tests.pod_resources import pod_resources
 from tests.unit.views.exporters.rig import named, samples
+from tests.unit.views.hami.rig import segment
 
 pytest.importorskip("pynvml", reason="nvidia-ml-py is not installed")
 pytestmark = pytest.mark.usefixtures("compiled_library")
@@ -64,9 +72,9 @@ def _agent(folder: Path, root: Path, **flags: str) -> Any:
     return agent_thread(folder, **{**FLAGS, **on, **flags})
 
 
-def ask(root: Path, code: str) -> Any:
+def ask(root: Path, code: str, **variables: str) -> Any:
     """Return what a client prints, a process of its own."""
-    environment = {**os.environ, "LD_LIBRARY_PATH": str(root / "lib64")}
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(root / "lib64"), **variables}
     done = subprocess.run(
         [sys.executable, "-c", LISTED + code],
         env=environment, capture_output=True, text=True, check=False,
@@ -111,13 +119,57 @@ def test_hami_mock_smi_draws_the_table_of_nvidia_smi(socket_folder: Path, root: 
         made_of = agent.agent.state.instances(agent.agent.node.cards[1])
         (large,) = [each for each in made_of if each.profile == "3g.20gb"]
         pods.pods["ml", "train-0", "main"] = {"nvidia.com/mig-3g.20gb": [large.uuid]}
+        # Whoever was given a whole card before it was cut has no instance of it.
+        pods.pods["ml", "whole-0", "main"] = {"nvidia.com/gpu": [agent.agent.node.cards[0].uuid]}
         agent.call(agent.agent.holders.refresh)
         until(lambda: re.search(r" [1-9]\d*MiB / 19968MiB", "".join(drawn())) is not None)
+        until(lambda: re.search(r"whole-0\S* +[1-9]\d*MiB", "".join(drawn())) is not None)
         expected = drawn()
         found = lines(run_cli("smi", "--control-socket", control, "--as", "nvidia-smi").stdout)
     assert found == expected
     assert sum("train-0" in line for line in found) == 1
+    assert sum("whole-0" in line for line in found) == 1
     assert found.count("| MIG devices:" + " " * 76 + "|") == 1
+
+
+def test_a_container_of_hamis_sees_exactly_its_instance(socket_folder: Path, root: Path) -> None:
+    """With the variables that Allocate gives it: nothing of its neighbour on the same card."""
+    flags = {"hami": "on", "nvidia_mode": "mig", "nvidia_cards": "2"}
+    with _agent(socket_folder, root, **flags) as agent:
+        state, card = agent.agent.state, agent.agent.node.cards[1]
+        variables = {}
+        holders: list[Holder] = []
+        for name, profile, place in (("own", "2g.10gb", (2, 2)), ("neighbour", "3g.20gb", (4, 4))):
+            row = {
+                "gpuUUID": card.uuid, "profile": profile, "containerIndex": 0, "deviceIndex": 0,
+                "placement": dict(zip(("start", "size"), place, strict=True)),
+            }  # fmt: skip
+            told = {"hami.io/vgpu-devices-allocated": segment(card.uuid)}
+            reserved = {MIG_ALLOCATIONS: json.dumps([row])}
+            devices = Assignment.parse(f"{card.uuid},NVIDIA,1,1:;").containers[0]
+            given = hand_out(
+                Handed(BY_WORD["NVIDIA"], reserved, 0, devices, (), name, mode="mig", cards=(card,))
+            )
+            variables[name] = given.variables
+            state.pods["ns", name] = Pod(
+                "ns", name, annotations={**told, **given.annotations}, containers=("main",),
+                requests={"main": {"nvidia.com/gpu": 1}},
+            )  # fmt: skip
+            slot = f"{card.uuid}-{len(holders)}"
+            holders.append(Holder(("ns", name, "main"), {"nvidia.com/gpu": (slot,)}))
+        agent.call(state.holders.name, holders)
+        instances = {each.profile: each.uuid for each in agent.call(state.instances, card)}
+        assert instances.keys() == {"2g.10gb", "3g.20gb"}
+        seen = (
+            "print(json.dumps([n.nvmlDeviceGetCount(), n.nvmlDeviceGetUUID(card), devices(card)]))"
+        )
+        until(lambda: ask(root, seen, **variables["own"])[2] != [])
+        count, uuid, (device,) = ask(root, seen, **variables["own"])
+        assert (count, uuid) == (1, card.uuid)
+        assert variables["own"]["NVIDIA_VISIBLE_DEVICES"] == instances["2g.10gb"] == device[0]
+        assert device[1:5] == ["NVIDIA A100-SXM4-40GB MIG 2g.10gb", 4, 0, 9856 * MIB]
+        (other,) = ask(root, seen, **variables["neighbour"])[2]
+        assert other[0] == instances["3g.20gb"]
 
 
 def test_what_one_client_makes_every_other_sees(agent: AgentThread, root: Path) -> None:

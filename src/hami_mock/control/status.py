@@ -119,6 +119,7 @@ def _reading(reading: Reading | None) -> dict[str, Any] | None:
     found = {
         name: round(value, 3) if isinstance(value, float) else value
         for name, value in asdict(reading).items()
+        if name != "held"  # only the driver's counters are made of it
     }
     return {**found, "throttles": sorted(reading.throttles)}
 

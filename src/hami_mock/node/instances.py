@@ -176,10 +176,18 @@ class Cutter:
         wanted = sorted(map(self.profile, names), key=lambda each: (-each.units, -each.slices))
         cut = self._place(Cut(), wanted)
         if cut is None:
-            raise NoRoom(f"there is no room for {', '.join(each.name for each in wanted)}")
+            raise self._too_many(wanted)
         for part in cut.parts:
             cut = self.make_compute(cut, part.id).cut
         return cut
+
+    def _too_many(self, wanted: Sequence[InstanceProfile]) -> NoRoom:
+        """Return which of profiles that don't fit together is the first that is too many."""
+        fitting = 1
+        while self._place(Cut(), wanted[: fitting + 1]) is not None:
+            fitting += 1
+        beside = ", ".join(each.name for each in wanted[:fitting])
+        return NoRoom(f"there is no room for a {wanted[fitting].name} beside {beside}")
 
     def _place(self, cut: Cut, wanted: Sequence[InstanceProfile]) -> Cut | None:
         """Return a cut with all of them, wherever there is a place for each; None: there isn't."""

@@ -8,7 +8,7 @@ card counts is an integral over its steps, so steps must be short where work cha
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from math import exp
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hami_mock.node.cards import Card
 from hami_mock.node.fault import Fault
@@ -41,7 +41,7 @@ _TENSOR, _DRAM = 0.55, 0.3
 _LINK_SHARE = 0.2
 _PCIE_RECEIVED, _PCIE_SENT = 0.06, 0.02
 
-_ROW_ERRORS = (48, 94, 95)
+_COSTLY_ERRORS = (48, 94, 95)
 _STOPPING_XIDS = frozenset({46, 62, 79, 95, 119, 120, 143})
 """After these nothing runs on a card until it is reset."""
 _WORDS = {
@@ -73,22 +73,26 @@ class Trouble(NamedTuple):
 
 
 class Inner(NamedTuple):
-    """What a card remembers: °C above idle by delay, J, bytes, and s with an ECC fault."""
+    """What a card remembers: °C above idle by delay, J, bytes, and s with an ECC fault.
+
+    `held` has the s that clocks were low, by all that kept them so.
+    """
 
     fast: float = 0.0
     slow: float = 0.0
     energy: float = 0.0
     link_bytes: float = 0.0
     ecc_seconds: float = 0.0
+    held: Mapping[frozenset[Throttle], float] = {}
 
 
 class Errors(NamedTuple):
-    """What a card's Xids come to."""
+    """What a card's Xids come to: ECC errors, and the rows or pages of memory that they cost."""
 
     ecc: int = 0
-    correctable_rows: int = 0
-    uncorrectable_rows: int = 0
-    remap_failed: bool = False
+    correctable: int = 0
+    uncorrectable: int = 0
+    repair_failed: bool = False
     last_xid: int = 0
 
 
@@ -117,15 +121,15 @@ def trouble_of(faults: Iterable[Fault]) -> Trouble:
 def errors_of(xids: Mapping[int, int], last_xid: int = 0) -> Errors:
     """Return what a card's Xids, with how often each was, say of its memory.
 
-    An uncorrectable error costs a row, and Xid 63 records it: the two are one row.
+    An uncorrectable error costs a row or page, and Xid 63 records it: the two are one.
     """
     count = xids.get
-    broken = sum(count(xid, 0) for xid in _ROW_ERRORS)
+    broken = sum(count(xid, 0) for xid in _COSTLY_ERRORS)
     return Errors(
         ecc=broken + count(140, 0),
-        correctable_rows=count(92, 0),
-        uncorrectable_rows=max(broken, count(63, 0)),
-        remap_failed=count(64, 0) > 0,
+        correctable=count(92, 0),
+        uncorrectable=max(broken, count(63, 0)),
+        repair_failed=count(64, 0) > 0,
         last_xid=last_xid,
     )
 
@@ -143,6 +147,7 @@ def step(traits: Traits, inner: Inner, work: Work, trouble: Trouble, seconds: fl
         energy=inner.energy + level.power * seconds,
         link_bytes=inner.link_bytes + _link_speed(traits, work, trouble) * seconds,
         ecc_seconds=inner.ecc_seconds + (seconds if trouble.ecc else 0.0),
+        held=_held(inner.held, level.throttles, seconds),
     )
 
 
@@ -176,13 +181,37 @@ def reading(traits: Traits, total: int, inner: Inner, work: Work, condition: Con
         pcie_received=traits.pcie * 1e9 * part * _PCIE_RECEIVED,
         nvlink_bytes=int(inner.link_bytes),
         nvlink_speed=_link_speed(traits, work, trouble),
-        remapped_correctable=errors.correctable_rows,
-        remapped_uncorrectable=errors.uncorrectable_rows,
-        remap_failed=errors.remap_failed,
+        **_damage(traits, errors),
+        corrected_errors=errors.correctable,
         ecc_errors=errors.ecc + int(inner.ecc_seconds / _ECC_SECONDS),
         last_xid=errors.last_xid,
         throttles=level.throttles,
+        held=inner.held,
     )
+
+
+def _damage(traits: Traits, errors: Errors) -> dict[str, Any]:
+    """Return what a card has lost of its memory: its kind has rows to spare, or retires pages."""
+    if traits.repair == "rows":
+        return {
+            "remapped_correctable": errors.correctable,
+            "remapped_uncorrectable": errors.uncorrectable,
+            "remap_failed": errors.repair_failed,
+        }
+    if traits.repair == "pages":
+        return {
+            "retired_correctable": errors.correctable,
+            "retired_uncorrectable": errors.uncorrectable,
+        }
+    return {}
+
+
+def _held(
+    before: Mapping[frozenset[Throttle], float], throttles: frozenset[Throttle], seconds: float
+) -> Mapping[frozenset[Throttle], float]:
+    if not throttles or not seconds:
+        return before
+    return {**before, throttles: before.get(throttles, 0.0) + seconds}
 
 
 def _link_speed(traits: Traits, work: Work, trouble: Trouble) -> float:

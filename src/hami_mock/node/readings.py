@@ -3,7 +3,8 @@
 `sources.load` makes readings, from the work of the containers that hold the card. Pure.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,11 @@ class Reading:
     - tensor, dram: the part of the time, 0 to 1
     - pcie_sent, pcie_received: bytes a second
     - nvlink_bytes: sent and received since the agent began; nvlink_speed: now, a second
-    - remapped_*: rows of memory; remap_failed: one could not be replaced
+    - remapped_*: rows of memory; remap_failed: one could not be replaced; None where a card doesn't
+      remap rows
+    - ecc_errors, corrected_errors: of memory, those that ECC couldn't mend and those that it did
+    - retired_*: pages of memory; None where a card doesn't retire pages
+    - held: seconds since the agent began that the clocks were low, by all that kept them so
     - last_xid: the newest error, 0 if there was none
     """
 
@@ -59,12 +64,16 @@ class Reading:
     pcie_received: float = 0.0
     nvlink_bytes: int = 0
     nvlink_speed: float = 0.0
-    remapped_correctable: int = 0
-    remapped_uncorrectable: int = 0
-    remap_failed: bool = False
+    remapped_correctable: int | None = None
+    remapped_uncorrectable: int | None = None
+    remap_failed: bool | None = None
+    retired_correctable: int | None = None
+    retired_uncorrectable: int | None = None
     ecc_errors: int = 0
+    corrected_errors: int = 0
     last_xid: int = 0
     throttles: frozenset[Throttle] = frozenset()
+    held: Mapping[frozenset[Throttle], float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,7 @@ class Driver:
       flags
     - standing: the live fields that no reading decides, of a card with that identity
     - clock_reasons: the bit of each reason why clocks are low (`node.readings.Throttle`)
+    - policies: for each reason, which counters of `violations` it makes grow
     - event_types: the types of the events that an error of that number is
     - compute_profile: which kind of compute instance has so many slices; compute_slices: how many
       a kind has, 0 if there is no such kind
@@ -82,6 +83,7 @@ class Driver:
     identify: Callable[[DriverCard, Machine], Mapping[str, Any]]
     standing: Callable[[Mapping[str, Any]], Mapping[str, Any]]
     clock_reasons: Mapping[str, int]
+    policies: Mapping[str, Sequence[int]]
     event_types: Callable[[int], tuple[int, ...]]
     compute_profile: Callable[[int], int]
     compute_slices: Callable[[int], int]

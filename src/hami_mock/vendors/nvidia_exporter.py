@@ -45,6 +45,21 @@ _METRICS = (
     Metric(f"{_DEV}FB_FREE", "memory_free", "Free framebuffer memory (in MiB)."),
     Metric(f"{_DEV}FB_USED", "memory_used", "Used framebuffer memory (in MiB)."),
     Metric(f"{_DEV}FB_RESERVED", "memory_reserved", "Reserved framebuffer memory (in MiB)."),
+    # Of the two kinds of damage, a card has the one that its generation knows. The real one has
+    # those of pages in its list too, but not among those that are on unless told otherwise.
+    Metric(
+        f"{_DEV}RETIRED_SBE",
+        "retired_correctable",
+        "Pages retired for single bit errors.",
+        "counter",
+    ),
+    Metric(
+        f"{_DEV}RETIRED_DBE",
+        "retired_uncorrectable",
+        "Pages retired for double bit errors.",
+        "counter",
+    ),
+    Metric(f"{_DEV}RETIRED_PENDING", "retirement_pending", "1 if pages wait to be retired."),
     Metric(
         f"{_DEV}UNCORRECTABLE_REMAPPED_ROWS",
         "remapped_uncorrectable",

@@ -33,6 +33,16 @@ _MORE_EVENTS = {48: _DOUBLE_BIT_EVENT, 92: _SINGLE_BIT_EVENT}
 CLOCK_REASONS = {
     "gpu_idle": 0x1, "power_cap": 0x4, "hw_slowdown": 0x8, "sw_thermal": 0x20, "hw_thermal": 0x48,
 }  # fmt: skip
+# NVML's performance policies, the last ones of which count time below the clocks that applications
+# get, and below the base clocks, whoever was the reason. The power cap takes little.
+_POWER, _HEAT, _BOARD, _LOW_USE, _BELOW_SET, _BELOW_BASE = 0, 1, 3, 4, 10, 11
+POLICIES = {
+    "gpu_idle": (_LOW_USE, _BELOW_SET, _BELOW_BASE),
+    "power_cap": (_POWER, _BELOW_SET),
+    "hw_slowdown": (_BOARD, _BELOW_SET, _BELOW_BASE),
+    "sw_thermal": (_HEAT, _BELOW_SET, _BELOW_BASE),
+    "hw_thermal": (_HEAT, _BELOW_SET, _BELOW_BASE),
+}
 RESET, _REBOOT = 1, 2
 RECOVERY = dict.fromkeys((79, 119, 120, 143), _REBOOT)
 
@@ -173,7 +183,7 @@ def _flags(card: DriverCard, here: Board, nature: Traits) -> frozenset[str]:
         "FLAG_ECC": not is_geforce,
         "FLAG_FAN": nature.has_fan,
         "FLAG_MIG": bool(instance_profiles(card.model)),
-        "FLAG_ROW_REMAPPER": not is_geforce and _ARCHITECTURES.get(family, 0) >= 7,
+        "FLAG_ROW_REMAPPER": nature.repair == "rows",
         "FLAG_MEMORY_TEMPERATURE": has_hbm(card.model),
         "FLAG_DISPLAY": is_geforce,
         "FLAG_FABRIC": bool(here.switch) and card.link is not None and family != "ampere",

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from hami_mock.vendors import nvidia_nvml
 from hami_mock.vendors.driver import DeviceNode, Driver, DriverCard, Machine, Mount
 from hami_mock.vendors.nvidia_boards import board
-from hami_mock.vendors.nvidia_nvml import CLOCK_REASONS, RECOVERY, RESET
+from hami_mock.vendors.nvidia_nvml import CLOCK_REASONS, POLICIES, RECOVERY, RESET
 
 _MAJOR, _CONTROL, _MODESET = 195, 255, 254
 _UVM_MAJOR = 511
@@ -97,6 +97,7 @@ DRIVER = Driver(
     identify=nvidia_nvml.identify,
     standing=nvidia_nvml.standing,
     clock_reasons=CLOCK_REASONS,
+    policies=POLICIES,
     event_types=nvidia_nvml.event_types,
     compute_profile=nvidia_nvml.compute_profile,
     compute_slices=nvidia_nvml.compute_slices,

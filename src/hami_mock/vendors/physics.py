@@ -32,6 +32,8 @@ class Traits(NamedTuple):
     - link: GB/s over NVLink or its like, both ways; pcie: GB/s each way
     - warm: °C with nothing on it; heat: °C for each W above that; slowdown: °C where clocks halve
     - memory_warmer: °C that the memory is warmer than the chip
+    - repair: what becomes of memory with errors: spare "rows" take its place, its "pages" are
+      retired, or nothing, if it is empty
     """
 
     idle: float
@@ -50,6 +52,7 @@ class Traits(NamedTuple):
     slowdown: float
     memory_warmer: float
     has_fan: bool
+    repair: str = ""
 
 
 @lru_cache(256)  # a real plugin's annotation may name any number of models
@@ -79,6 +82,7 @@ def traits(maker: str, model: Model) -> Traits:
         slowdown=float(found.get("slowdown", 87)),
         memory_warmer=4.0 if kind == "hbm" else 8.0,
         has_fan=bool(found.get("has_fan", False)),
+        repair=found.get("repair", ""),
     )
 
 

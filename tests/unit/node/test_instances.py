@@ -77,6 +77,9 @@ def test_a_card_holds_no_more_than_it_has_room_for() -> None:
     for too_much in many:
         with pytest.raises(NoRoom):
             on.cut_into(too_much)
+    # The one that is too many, whichever was named first.
+    with pytest.raises(NoRoom, match=r"^there is no room for a 1g\.5gb beside 3g.20gb, 3g.20gb$"):
+        on.cut_into(["1g.5gb", "3g.20gb", "3g.20gb"])
 
 
 def test_compute_instances_share_a_gpu_instance() -> None:

@@ -262,7 +262,7 @@ def test_faults_show(rig: Rig) -> None:
     perform(Action("fail", ("nvidia/0",), {"xid": 31}), rig.state)
     rig.source.advance(1.0)
     found = rig.reading()
-    assert (found.ecc_errors, found.remapped_uncorrectable, found.last_xid) == (1, 1, 31)
+    assert (found.ecc_errors, found.retired_uncorrectable, found.last_xid) == (1, 1, 31)
     perform(Action("fail", ("nvidia/0",), {"xid": 48}), rig.state)
     rig.source.advance(1.0)
     assert (rig.reading().ecc_errors, rig.reading().last_xid) == (2, 48)

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from hami_mock.node.cards import Card
 from hami_mock.node.instances import Cut
 from hami_mock.node.physics import instance_reading
-from hami_mock.node.readings import Reading, Usage
+from hami_mock.node.readings import Reading, Throttle, Usage
 from hami_mock.vendors.driver import Driver, Machine
 from hami_mock.views.driver.layout import (
     COMPUTE_INSTANCE,
@@ -32,6 +32,20 @@ _FIRST_PID, _PIDS = 100_000, 4_000_000
 _MOST_TURNS = 5000
 """Of a fan at full speed, a minute."""
 _IDLE_STATE = 8
+_POLICIES = LIVE.fields["violations"].field.count
+
+_NOBODY_WORKS = "no container here encodes, decodes or compares pictures"
+ALWAYS_ZERO: Final = {
+    **dict.fromkeys(("encoder", "decoder", "jpeg", "ofa"), _NOBODY_WORKS),
+    "pcie_replays": "no fault here is one of the bus; a card that falls off it is lost",
+    "link_errors": "a link here works, or is down for good",
+    **{
+        f"ecc_sram_{kind}{since}": "all errors of memory that Xids tell of are those of DRAM"
+        for kind in ("corrected", "uncorrected")
+        for since in ("", "_ever")
+    },
+}
+"""Live fields that nothing in the state says anything of, and why."""
 
 _HEAD = [each for each in LIVE.placed if each.offset < LIVE.offset("processes")][1:]
 _HEAD_STRUCT = struct.Struct("<" + "".join(each.field.code for each in _HEAD))
@@ -74,6 +88,10 @@ class LiveCard:
         self._put(self._standing, driver.standing(named))
         self.set_values: dict[str, int] = {}
         """Fields that a setter has decided on."""
+        self.cleared: dict[str, int] = {}
+        """How many errors there were when a setter had a counter begin again."""
+        self._errors: dict[str, int] = {}
+        self._policies: dict[frozenset[Throttle], list[int]] = {}
         self._made_from: tuple[Sequence[Usage], Cut | None] | None = None
         self._rest = b""
 
@@ -117,15 +135,9 @@ class LiveCard:
                 "clock_reasons": self._reasons(now),
                 "pcie_sent": round(now.pcie_sent / 1000),
                 "pcie_received": round(now.pcie_received / 1000),
-                "ecc_dram_corrected": now.remapped_correctable,
-                "ecc_dram_uncorrected": now.ecc_errors,
-                "ecc_dram_corrected_ever": now.remapped_correctable,
-                "ecc_dram_uncorrected_ever": now.ecc_errors,
-                "remapped_corrected": now.remapped_correctable,
-                "remapped_uncorrected": now.remapped_uncorrectable,
-                # A row is replaced when the card is reset, which is what mends it here.
-                "remap_pending": int(failed and now.remapped_uncorrectable > 0),
-                "remap_failed": int(now.remap_failed),
+                **self._errors_of(now),
+                **_damage(now, failed=failed),
+                "violations": self._violations(now),
                 "process_count": 0 if lost else min(len(seen.usages), MOST_PROCESSES),
                 "mig_mode": int(seen.cut is not None),
                 "mig_mode_pending": int(seen.cut is not None),
@@ -138,6 +150,31 @@ class LiveCard:
             self._put(values, {"links_sent": carried, "links_received": carried})
         self._put(values, self.set_values)
         return _HEAD_STRUCT.pack(*values)
+
+    def clear_errors(self, *, ever: bool) -> None:
+        """Let counters of errors begin again at 0."""
+        names = (name for name in self._errors if name.endswith("_ever") == ever)
+        self.cleared |= {name: self._errors[name] for name in names}
+
+    def _errors_of(self, now: Reading) -> dict[str, int]:
+        self._errors = {
+            "ecc_dram_corrected": now.corrected_errors,
+            "ecc_dram_uncorrected": now.ecc_errors,
+            "ecc_dram_corrected_ever": now.corrected_errors,
+            "ecc_dram_uncorrected_ever": now.ecc_errors,
+        }
+        return {name: count - self.cleared.get(name, 0) for name, count in self._errors.items()}
+
+    def _violations(self, now: Reading) -> list[int]:
+        """Return the ns that each of the driver's policies has held the clocks back."""
+        found = [0] * _POLICIES
+        for reasons, seconds in now.held.items():
+            if reasons not in self._policies:
+                known = {each for reason in reasons for each in self._driver.policies[reason]}
+                self._policies[reasons] = sorted(known)
+            for policy in self._policies[reasons]:
+                found[policy] += int(seconds * 1e9)
+        return found
 
     def rest(self, now: Reading, seen: "Seen", begun: Mapping[Any, int]) -> bytes:
         """Return the containers that hold the card as processes, and what it is cut into.
@@ -214,6 +251,23 @@ class LiveCard:
                 values[place.start : place.start + len(value)] = value
             else:
                 values[place.start] = value
+
+
+def _damage(now: Reading, *, failed: bool) -> dict[str, int]:
+    """Return what the card has lost of its memory: rows or pages, whichever its kind has.
+
+    A row is replaced, and a page retired, when the card is reset: which is what mends it here.
+    """
+    rows, pages = now.remapped_uncorrectable or 0, now.retired_uncorrectable or 0
+    return {
+        "remapped_corrected": now.remapped_correctable or 0,
+        "remapped_uncorrected": rows,
+        "remap_pending": int(failed and rows > 0),
+        "remap_failed": int(now.remap_failed or False),
+        "retired_single": now.retired_correctable or 0,
+        "retired_double": pages,
+        "retired_pending": int(failed and pages > 0),
+    }
 
 
 def pid_of(name: str, taken: set[int]) -> int:

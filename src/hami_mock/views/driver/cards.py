@@ -1,7 +1,7 @@
 """What the state file has of a node's cards: compared with the state, written where it differs."""
 
 import os
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -56,15 +56,20 @@ class DriverCards:
 
     def keep_up(self, file: StateFile) -> int:
         """Write the cards that show something else than before, and events; return how many."""
-        # First what is so, then the word that it is; cards that nobody waits for are written last.
+        # Cards that nobody waits for are written last.
+        count = self.tell_xids(file)
+        self._forget_ended()
+        return count + self._write_changes(file, range(len(self.all)))
+
+    def tell_xids(self, file: StateFile) -> int:
+        """Write what Xids have happened, and what their cards show now; return how many cards."""
+        # First what is so, then the word that it is.
         xids = self._new_xids()
-        hit = {card for card, _ in xids}
-        count = self._write_changes(file, hit)
+        count = self._write_changes(file, sorted({card for card, _ in xids}))
         for card, xid in xids:
             for kind in self.driver.event_types(xid):
                 file.add_event(card, kind, xid)
-        self._forget_ended()
-        return count + self._write_changes(file, set(range(len(self.all))) - hit)
+        return count
 
     def is_lost(self, card: Card) -> bool:
         """Tell whether a card is gone, or has had an error after which no driver reaches it."""
@@ -82,14 +87,19 @@ class DriverCards:
         for card, live in zip(self.all, self._live, strict=True):
             if card in known:
                 live.set_values = known[card].set_values
+                live.cleared = known[card].cleared
 
     def set_fields(self, card: Card, values: Mapping[str, int]) -> None:
         """Show values that a setter has set, from the next time on."""
         self._live[self.all.index(card)].set_values.update(values)
 
-    def _write_changes(self, file: StateFile, cards: Set[int]) -> int:
+    def clear_errors(self, card: Card, *, ever: bool) -> None:
+        """Count ECC errors from 0 again: those of all time, or those since it was loaded."""
+        self._live[self.all.index(card)].clear_errors(ever=ever)
+
+    def _write_changes(self, file: StateFile, cards: Iterable[int]) -> int:
         count = 0
-        for index in sorted(cards):
+        for index in cards:
             before = self._written[index]
             now, timestamp = self._current(index)
             if now == before:

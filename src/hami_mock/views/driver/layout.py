@@ -24,7 +24,7 @@ from hami_mock.views.driver.record import Field as F  # noqa: N817
 from hami_mock.views.driver.record import Record
 
 MAGIC: Final = 0x4B434F4D494D4148  # the bytes HAMIMOCK
-VERSION: Final = 2
+VERSION: Final = 3
 STATE_FILE: Final = "cards.bin"
 STATE_VARIABLE: Final = "HAMI_MOCK_DRIVER_STATE"
 """The environment variable that names the state folder."""
@@ -277,7 +277,6 @@ LIVE = Record(
             "NVML's: 0 none, 1 reset, 2 reboot, 3 drain, 4 both",
         ),
         F("last_xid", "u32", "0: there was none"),
-        F("drained", "u32", "1: it takes no new work"),
         # Use, percent.
         F("gpu", "u32", ""),
         F("memory", "u32", ""),

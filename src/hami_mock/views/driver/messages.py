@@ -29,9 +29,6 @@ OPERATIONS: Final = {
     "SET_MEMORY_LOCKED_CLOCKS": 16,  # likewise
     "SET_APPLICATION_CLOCKS": 17,  # values: MHz of memory, of graphics; both 0: the default ones
     "SET_ACCOUNTING_MODE": 18,  # values[0]: 0 or 1
-    "CLEAR_ACCOUNTING": 19,
-    "SET_FAN_SPEED": 20,  # values: fan, percent; 0xFFFFFFFF percent: by itself again
-    "RESET_LINK_ERRORS": 23,  # values[0]: the link
 }
 
 REQUEST = Record(

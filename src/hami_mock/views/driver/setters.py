@@ -6,8 +6,8 @@ from typing import Any, Final
 from hami_mock.node.cards import Card
 from hami_mock.node.instances import Cut, Cutter, InUse, NoInstance, NoRoom
 from hami_mock.node.state import NodeState
-from hami_mock.vendors.driver import Driver
 from hami_mock.vendors.physics import traits
+from hami_mock.views.driver.cards import DriverCards
 from hami_mock.views.driver.layout import NO_INSTANCE
 from hami_mock.views.driver.messages import OPERATIONS
 
@@ -44,17 +44,11 @@ _LARGEST = 2**32 - 1
 
 
 class Setters:
-    """Does what setters ask. `set_fields` shows values of a card that nobody else decides on."""
+    """Does what setters ask. `cards` shows what nobody else decides on."""
 
-    def __init__(
-        self,
-        state: NodeState,
-        driver: Driver,
-        set_fields: Callable[[Card, Mapping[str, int]], None],
-    ) -> None:
+    def __init__(self, state: NodeState, cards: DriverCards) -> None:
         self._state = state
-        self._driver = driver
-        self._set_fields = set_fields
+        self._cards = cards
         self._operations: dict[int, Callable[[Card, _Request], _Answer]] = {
             OPERATIONS["SET_MIG_MODE"]: self._set_mig_mode,
             OPERATIONS["CREATE_GPU_INSTANCE"]: self._create,
@@ -62,6 +56,7 @@ class Setters:
             OPERATIONS["CREATE_COMPUTE_INSTANCE"]: self._create_compute,
             OPERATIONS["DESTROY_COMPUTE_INSTANCE"]: self._destroy_compute,
             OPERATIONS["SET_POWER_LIMIT"]: self._set_power_limit,
+            OPERATIONS["CLEAR_ECC_ERRORS"]: self._clear_ecc_errors,
         }
 
     def do(self, card: Card, request: _Request) -> _Answer:
@@ -70,7 +65,7 @@ class Setters:
             return _reply("INVALID_ARGUMENT")
         for name, fields in _MODES.items():
             if request["operation"] == OPERATIONS[name]:
-                self._set_fields(card, dict(zip(fields, request["values"], strict=False)))
+                self._cards.set_fields(card, dict(zip(fields, request["values"], strict=False)))
                 return _reply("DONE")
         operation = self._operations.get(request["operation"])
         if operation is None:
@@ -108,7 +103,7 @@ class Setters:
         return _reply("DONE")
 
     def _create_compute(self, card: Card, request: _Request) -> _Answer:
-        slices = self._driver.compute_slices(request["profile"])
+        slices = self._cards.driver.compute_slices(request["profile"])
         if not slices:
             return _reply("INVALID_ARGUMENT")
         number, start = request["gpu_instance"], _place(request["start"])
@@ -130,6 +125,10 @@ class Setters:
         if not 0 < watts <= traits(card.vendor.maker, card.model).power_limit:
             return _reply("INVALID_ARGUMENT")
         self._state.limit_power(card, watts)
+        return _reply("DONE")
+
+    def _clear_ecc_errors(self, card: Card, request: _Request) -> _Answer:
+        self._cards.clear_errors(card, ever=bool(request["values"][0]))
         return _reply("DONE")
 
     def _cut(self, card: Card) -> Cut:

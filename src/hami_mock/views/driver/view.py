@@ -66,6 +66,7 @@ class DriverView:
             await self._follow()
             async with anyio.create_task_group() as tasks:
                 await tasks.start(SetterSocket(self._folder / SETTERS, self._set).run)
+                tasks.start_soon(self._tell_xids)
                 task_status.started()
                 while True:
                     # Not the load alone: who has come or gone is shown before it knows.
@@ -120,6 +121,19 @@ class DriverView:
         self._cards, self._made_for = cards, wanted
         self._tell(done)
 
+    async def _tell_xids(self) -> None:
+        """Tell of each Xid before anybody makes lists of devices, which may take long.
+
+        Who waits for one event wakes a turn of the loop before those who wait for the first of
+        several, as all do who make such lists.
+        """
+        while True:
+            changed = self._state.changes.next()
+            # While the root is made for other cards, its thread alone writes.
+            if self._cards is not None and self._state.node.cards is self._made_for:
+                self._writes += self._cards.tell_xids(self._file)
+            await changed.wait()
+
     def _keep_up(self) -> None:
         if self._cards is not None:
             self._writes += self._cards.keep_up(self._file)
@@ -135,7 +149,7 @@ class DriverView:
         card = cards.all[request["card"]]
         if cards.is_lost(card):
             return {"result": RESULTS["GPU_IS_LOST"]}
-        setters = Setters(self._state, cards.driver, cards.set_fields)
+        setters = Setters(self._state, cards)
         answer = setters.do(card, request)
         self._keep_up()
         return answer

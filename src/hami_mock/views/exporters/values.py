@@ -41,6 +41,12 @@ def _fan_turns(row: Row) -> int:
     return -1 if fan is None else fan * _MOST_TURNS // 100
 
 
+def _retirement_pending(row: Row) -> int | None:
+    """Tell whether pages wait to be retired: until the card is mended, which resets it."""
+    pages = row.reading.retired_uncorrectable
+    return None if pages is None else int(pages > 0 and not row.is_healthy)
+
+
 VALUES: dict[str, Callable[[Row], Any]] = {
     "zero": lambda row: 0,
     "one": lambda row: 1,
@@ -70,6 +76,9 @@ VALUES: dict[str, Callable[[Row], Any]] = {
     "remapped_correctable": lambda row: row.reading.remapped_correctable,
     "remapped_uncorrectable": lambda row: row.reading.remapped_uncorrectable,
     "remap_failed": lambda row: row.reading.remap_failed,
+    "retired_correctable": lambda row: row.reading.retired_correctable,
+    "retired_uncorrectable": lambda row: row.reading.retired_uncorrectable,
+    "retirement_pending": _retirement_pending,
     "is_healthy": lambda row: row.is_healthy,
     "last_xid": lambda row: row.reading.last_xid,
     "xid_meaning": lambda row: meaning_of(row.reading.last_xid) or "unknown error",
@@ -86,5 +95,10 @@ VALUES: dict[str, Callable[[Row], Any]] = {
     "container_buffer_bytes": lambda row: _buffer(row) * MIB,
     "container_idle": lambda row: row.idle,
 }
-SOME_LACK = frozenset({"container_idle"})
+SOME_LACK = frozenset(
+    {
+        "container_idle", "remapped_correctable", "remapped_uncorrectable", "remap_failed",
+        "retired_correctable", "retired_uncorrectable", "retirement_pending",
+    }
+)  # fmt: skip
 """Where a value is None, there is no row."""

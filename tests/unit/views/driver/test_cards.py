@@ -16,9 +16,12 @@ from hami_mock.node.readings import Throttle
 from hami_mock.node.state import NodeState
 from hami_mock.node.xid import describe
 from hami_mock.views.driver.card_records import pid_of
+from hami_mock.views.driver.messages import OPERATIONS
+from hami_mock.views.driver.setters import Setters
 from tests.unit.builders import laid_out
 from tests.unit.views.driver.reading import (
     card,
+    driver_cards,
     events,
     header,
     live,
@@ -79,6 +82,44 @@ def test_reasons_of_low_clocks_are_bits(tmp_path: Path) -> None:
     read(state, throttles=throttles)
     shown_in(tmp_path, state)
     assert live(tmp_path, 0)["clock_reasons"] == 0x4C
+
+
+def test_policies_count_the_time_that_they_held_clocks_back(tmp_path: Path) -> None:
+    state = node_state(nvidia_cards=1)
+    held = {
+        frozenset({Throttle.POWER_CAP}): 1.5,
+        frozenset({Throttle.SOFTWARE_THERMAL, Throttle.HARDWARE}): 2.0,
+        frozenset({Throttle.IDLE}): 4.0,
+    }
+    read(state, held=held)
+    shown_in(tmp_path, state)
+    seconds = [each / 1e9 for each in live(tmp_path, 0)["violations"]]
+    # Power, heat, -, the board, low use; and in all, below the clocks of applications and of base.
+    assert seconds == [1.5, 2.0, 0, 2.0, 4.0, 0, 0, 0, 0, 0, 7.5, 6.0]
+
+
+@pytest.mark.parametrize("ever", [False, True])
+def test_errors_of_memory_are_counted_anew_once_they_are_cleared(
+    tmp_path: Path, ever: bool
+) -> None:
+    state = node_state(nvidia_cards=1)
+    read(state, ecc_errors=5, corrected_errors=3)
+    file, cards = shown_in(tmp_path, state)
+    asked = {"operation": OPERATIONS["CLEAR_ECC_ERRORS"], "values": (int(ever), 0)}
+    assert Setters(state, cards).do(state.node.cards[0], asked) == {"result": 0}
+    read(state, ecc_errors=6, corrected_errors=3)
+    cards.keep_up(file)
+    found = live(tmp_path, 0)
+    names = "ecc_dram_corrected", "ecc_dram_uncorrected"
+    cleared, other = ("_ever", "") if ever else ("", "_ever")
+    assert [found[name + cleared] for name in names] == [0, 1]
+    assert [found[name + other] for name in names] == [3, 6]
+    # Another configuration is no reason to count them again.
+    after = driver_cards(state)
+    after.take_over(cards)
+    file.show(after.shown())
+    found = live(tmp_path, 0)
+    assert [found[name + cleared] for name in names] == [0, 1]
 
 
 def test_a_power_limit_is_there_before_the_load_knows(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 
+from hami_mock.kit.concurrency import first_of
 from hami_mock.node.pods import Pod
 from hami_mock.node.state import NodeState
 from hami_mock.views.driver.layout import MAGIC, VERSION
@@ -87,6 +88,32 @@ def test_a_xid_just_before_a_change_is_told(tmp_path: Path) -> None:
     anyio.run(with_view, state, root, lambda: COMPILED, fail_and_change)
     assert events(root / STATE_FOLDER) == [(1, 1, 8, 94)]
     assert live(root / STATE_FOLDER, 1)["last_xid"] == 94
+
+
+def test_a_xid_is_told_before_anybody_makes_lists(tmp_path: Path) -> None:
+    """Those who do so were there first, and wait for several events each."""
+    state, root = node_state(nvidia_cards=2), tmp_path / "root"
+    told_before_lists = []
+
+    async def make_a_list() -> None:
+        changes = [told_by.next() for told_by in (state.changes, state.holders.changes)]
+        await first_of(*(each.wait for each in changes))
+        told_before_lists.append(events(root / STATE_FOLDER))
+
+    async def fail() -> None:
+        await anyio.wait_all_tasks_blocked()
+        state.count_xid([state.node.cards[1]], 94)
+        await anyio.wait_all_tasks_blocked()
+
+    async def streams_first() -> None:
+        async with anyio.create_task_group() as tasks:
+            for _ in range(8):
+                tasks.start_soon(make_a_list)
+            await anyio.wait_all_tasks_blocked()
+            await with_view(state, root, lambda: COMPILED, fail)
+
+    anyio.run(streams_first)
+    assert told_before_lists == [[(1, 1, 8, 94)]] * 8
 
 
 def test_who_holds_which_card_is_shown_before_the_load_knows(tmp_path: Path) -> None:

@@ -15,19 +15,22 @@ from tests.unit.views.exporters.rig import ShownState, instance, named, reading,
 
 GAUGES = """
 SM_CLOCK MEM_CLOCK MEMORY_TEMP GPU_TEMP POWER_USAGE GPU_UTIL MEM_COPY_UTIL ENC_UTIL DEC_UTIL
-XID_ERRORS FB_FREE FB_USED FB_RESERVED VGPU_LICENSE_STATUS ROW_REMAP_FAILURE
+XID_ERRORS FB_FREE FB_USED FB_RESERVED VGPU_LICENSE_STATUS
 """
 COUNTERS = """
-TOTAL_ENERGY_CONSUMPTION PCIE_REPLAY_COUNTER NVLINK_BANDWIDTH_TOTAL UNCORRECTABLE_REMAPPED_ROWS
-CORRECTABLE_REMAPPED_ROWS
+TOTAL_ENERGY_CONSUMPTION PCIE_REPLAY_COUNTER NVLINK_BANDWIDTH_TOTAL
 """
 PROFILING = "GR_ENGINE_ACTIVE PIPE_TENSOR_ACTIVE DRAM_ACTIVE PCIE_TX_BYTES PCIE_RX_BYTES"
 ORDER = """
 SM_CLOCK MEM_CLOCK MEMORY_TEMP GPU_TEMP POWER_USAGE TOTAL_ENERGY_CONSUMPTION PCIE_REPLAY_COUNTER
 GPU_UTIL MEM_COPY_UTIL ENC_UTIL DEC_UTIL XID_ERRORS FB_FREE FB_USED FB_RESERVED
-UNCORRECTABLE_REMAPPED_ROWS CORRECTABLE_REMAPPED_ROWS ROW_REMAP_FAILURE NVLINK_BANDWIDTH_TOTAL
+{} NVLINK_BANDWIDTH_TOTAL
 VGPU_LICENSE_STATUS
 """
+OF_ROWS = ("UNCORRECTABLE_REMAPPED_ROWS", "CORRECTABLE_REMAPPED_ROWS", "ROW_REMAP_FAILURE")
+OF_PAGES = ("RETIRED_SBE", "RETIRED_DBE", "RETIRED_PENDING")
+ROWS = {"remapped_correctable": 2, "remapped_uncorrectable": 1, "remap_failed": False}
+PAGES = {"retired_correctable": 2, "retired_uncorrectable": 1}
 TRAINER = ("team", "trainer", "main")
 OTHER = ("team", "other", "side")
 
@@ -36,19 +39,45 @@ def text_of(state: ShownState, **options: Any) -> str:
     return DcgmPage(state, "580.1", **options).render().decode()
 
 
-def test_the_default_set_has_its_names_types_and_order() -> None:
-    types = re.findall(r"# TYPE (\S+) (\S+)", text_of(shown(1)))
-    gauges = [f"DCGM_FI_DEV_{name}" for name in GAUGES.split()]
+@pytest.mark.parametrize(
+    ("damage", "counted", "said"),
+    [({}, (), ()), (ROWS, OF_ROWS[:2], OF_ROWS[2:]), (PAGES, OF_PAGES[:2], OF_PAGES[2:])],
+    ids=["neither", "rows", "pages"],
+)
+def test_the_default_set_has_its_names_types_and_order(
+    damage: dict[str, int], counted: tuple[str, ...], said: tuple[str, ...]
+) -> None:
+    state = shown(1)
+    (card,) = state.node.cards
+    state.readings = {card.uuid: reading(card, **damage)}
+    types = re.findall(r"# TYPE (\S+) (\S+)", text_of(state))
+    gauges = [f"DCGM_FI_DEV_{name}" for name in (*GAUGES.split(), *said)]
     profiling = [f"DCGM_FI_PROF_{name}" for name in PROFILING.split()]
-    counters = [f"DCGM_FI_DEV_{name}" for name in COUNTERS.split()]
+    counters = [f"DCGM_FI_DEV_{name}" for name in (*COUNTERS.split(), *counted)]
     assert dict(types) == {
         **dict.fromkeys([*gauges, *profiling], "gauge"),
         **dict.fromkeys(counters, "counter"),
     }
     assert [name for name, _ in types] == [
-        *(f"DCGM_FI_DEV_{name}" for name in ORDER.split()),
+        *(f"DCGM_FI_DEV_{name}" for name in ORDER.format(" ".join((*counted, *said))).split()),
         *profiling,
     ]
+
+
+def test_pages_wait_to_be_retired_until_the_card_is_mended() -> None:
+    state = shown(2)
+    failed, _ = state.node.cards
+    state.readings = {card.uuid: reading(card, **PAGES) for card in state.node.cards}
+    perform(Action("fail", (failed.uuid,), {"xid": 63}), state)
+    found = samples(text_of(state))
+    values = {
+        name: [value for _, value in named(found, f"DCGM_FI_DEV_{name}")]
+        for name in (*OF_PAGES, *OF_ROWS)
+    }
+    assert values == {
+        "RETIRED_SBE": [2, 2], "RETIRED_DBE": [1, 1], "RETIRED_PENDING": [1, 0],
+        **{name: [] for name in OF_ROWS},
+    }  # fmt: skip
 
 
 def test_labels_stand_in_their_order_and_numbers_as_dcgm_writes_them() -> None:
