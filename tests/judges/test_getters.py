@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.judges.conftest import Have, MakeRoot
-from tests.judges.driver_root import DriverRoot
+from tests.judges.getters import silent_everywhere, silent_of, walked
 
-_WALK = Path(__file__).parent / "clients" / "walk.py"
 # Of the past: auto boost is that of application clocks, no board here has several cards.
 OF_THE_PAST = {
     "nvmlDeviceGetAutoBoostedClocksEnabled",
@@ -25,22 +22,23 @@ OF_BLACKWELL = {
     "nvmlDeviceGetHostname_v1",
     "nvmlDeviceGetPendingDramEncryptionMode",
 }
-# Of vGPU, of Windows, of MIG devices, of confidential computing, of memory that the CPU addresses:
-# whole cards here have none of these.
-NOT_OF_A_CARD = {
-    "nvmlDeviceGetActiveVgpus",
-    "nvmlDeviceGetCreatableVgpus",
-    "nvmlDeviceGetSupportedVgpus",
+OF_MIG_DEVICES = {
     "nvmlDeviceGetAttributes",
     "nvmlDeviceGetAttributes_v2",
     "nvmlDeviceGetComputeInstanceId",
+    "nvmlDeviceGetDeviceHandleFromMigDeviceHandle",
+    "nvmlDeviceGetGpuInstanceId",
+}
+# Of vGPU, of Windows, of confidential computing, of memory that the CPU addresses.
+NOT_HERE = {
+    "nvmlDeviceGetActiveVgpus",
+    "nvmlDeviceGetCreatableVgpus",
+    "nvmlDeviceGetSupportedVgpus",
     "nvmlDeviceGetConfComputeGpuCertificate",
     "nvmlDeviceGetCurrentDriverModel",
-    "nvmlDeviceGetDeviceHandleFromMigDeviceHandle",
     "nvmlDeviceGetDriverModel",
     "nvmlDeviceGetDriverModel_v1",
     "nvmlDeviceGetDriverModel_v2",
-    "nvmlDeviceGetGpuInstanceId",
     "nvmlDeviceGetHostVgpuMode",
     "nvmlDeviceGetNumaNodeId",
     "nvmlDeviceGetPendingDriverModel",
@@ -51,14 +49,6 @@ NOT_OF_A_CARD = {
     "nvmlDeviceGetVgpuSchedulerLog",
     "nvmlDeviceGetVgpuSchedulerState",
 }
-
-
-def walked(python: Path, root: DriverRoot) -> dict[str, str]:
-    """Return what came of each getter: an error's words, or that it was answered."""
-    lines = root.ask(python, _WALK).splitlines()
-    return dict(line.split("\t") for line in lines)
-
-
 OF_FANS = {
     "nvmlDeviceGetCoolerInfo",
     "nvmlDeviceGetFanSpeed",
@@ -75,16 +65,24 @@ def test_all_but_those_that_no_card_answers(
     have: Have, root_of: MakeRoot, model: str, newer: set[str], answered: int
 ) -> None:
     found = walked(have("nvidia-ml-py"), root_of(model, 8))
-    silent = {name for name, said in found.items() if said != "answered"}
-    assert silent == NOT_OF_A_CARD | OF_FANS | OF_THE_PAST | newer
+    silent = silent_of(found)
+    assert silent == NOT_HERE | OF_MIG_DEVICES | OF_FANS | OF_THE_PAST | newer
     assert len(found) - len(silent) >= answered
+
+
+def test_all_but_two_dozen_are_answered_by_some_card(have: Have, root_of: MakeRoot) -> None:
+    python = have("nvidia-ml-py")
+    silent = silent_everywhere(python, root_of)
+    retired = "nvmlDeviceGetRetiredPagesPendingStatus"
+    assert silent == NOT_HERE | OF_THE_PAST - {retired}
+    assert len(walked(python, root_of("B200", 1))) - len(silent) >= 120
 
 
 def test_an_older_card_answers_less(have: Have, root_of: MakeRoot) -> None:
     found = walked(have("nvidia-ml-py"), root_of("A100-SXM4-80GB", 8))
-    silent = {name for name, said in found.items() if said != "answered"}
+    silent = silent_of(found)
     newer = OF_BLACKWELL | {"nvmlDeviceGetMarginTemperature"}
-    assert silent == NOT_OF_A_CARD | OF_FANS | OF_THE_PAST | newer
+    assert silent == NOT_HERE | OF_MIG_DEVICES | OF_FANS | OF_THE_PAST | newer
 
 
 def test_a_card_without_ecc_and_mig_answers_less(have: Have, root_of: MakeRoot) -> None:

@@ -1,6 +1,10 @@
-"""Call each getter of nvidia-ml-py that needs no more than a card: a line with what came of it."""
+"""Call each getter of nvidia-ml-py that needs no more than a card: a line with what came of it.
+
+With the word mig, the first MIG device of the first card is asked instead of the card.
+"""
 
 import inspect
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,6 +22,8 @@ def getters() -> Iterator[tuple[str, Callable[..., Any]]]:
 
 nvml.nvmlInit()
 card = nvml.nvmlDeviceGetHandleByIndex(0)
+if sys.argv[1:] == ["mig"]:
+    card = nvml.nvmlDeviceGetMigDeviceHandleByIndex(card, 0)
 for name, function in getters():
     try:
         function(card)
