@@ -52,7 +52,7 @@ def main() -> int:
 
 def _fleet_figures(running: Sandbox, nodes: int, pods: int) -> Iterator[Section]:
     api = Api(running.kubeconfig)
-    with _up(running, nodes) as fleet:
+    with up(running, nodes) as fleet:
         began = time.monotonic()
         made = api.wait("nodes", NODES, lambda _: "", lambda s: s[""] == nodes, seconds=_WAIT_S)
         created = time.monotonic() - began
@@ -142,7 +142,7 @@ def _rack_figures(api: Api, fleet: Child, running: Sandbox) -> Section:
 
 
 @contextmanager
-def _up(running: Sandbox, nodes: int) -> Iterator[Child]:
+def up(running: Sandbox, nodes: int) -> Iterator[Child]:
     file = running.folder / "fleet.yaml"
     file.write_text(pool_file("a100", nodes))
     words = ["fleet", "up", str(file), "--name", "bench", "--writes", "0"]

@@ -154,5 +154,5 @@ def _named(version: str, kind: str, name: str) -> dict[str, Any]:
 
 
 def _is_served(crd: Object) -> bool:
-    conditions = crd.get("status", {}).get("conditions", ())
+    conditions = crd.get("status", {}).get("conditions") or ()
     return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
