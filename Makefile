@@ -88,7 +88,7 @@ fleet-demo: $(READY) ## see 1,000 nodes on a control plane of their own, pods, a
 fleet: $(READY) ## prove a fleet on a real control plane with KWOK: 1,000 nodes (needs no root)
 	@$(BIN)/python -m pytest tests/fleet -v --durations=10 -o faulthandler_timeout=400
 
-fleet-bench: $(READY) ## measure 5,000 nodes, pods, an idle fleet and Kueue's quota, beside targets and peers
+fleet-bench: $(READY) ## measure 5,000 nodes, their pods, Kueue's quota and what-if, beside targets and peers
 	@$(BIN)/python -m tests.e2e.harness prepare --fleet --kueue
 	@$(BIN)/python -m bench.fleet
 

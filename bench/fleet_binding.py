@@ -17,6 +17,9 @@ from typing import Any
 
 import anyio
 
+from bench.progress import say
+from bench.report import Figure, Section
+
 _NODES = 1000
 _AT_ONCE = 10
 _POOLS = f"""
@@ -27,6 +30,20 @@ pools:
 _LOCK = "hami.io/mutex.lock"
 # As much as a Deployment's pod has beside what we read.
 _FILLER = [{"manager": f"m{i}", "fieldsV1": {f"f:{n}": {} for n in range(20)}} for i in range(8)]
+
+
+def binding_figures(pods: int) -> Section:
+    """Measure a process of its own."""
+    say(f"binding: {pods:,} pods through HAMi's protocol")
+    words = [sys.executable, "-m", "bench.fleet_binding", str(pods)]
+    told = json.loads(subprocess.run(words, stdout=subprocess.PIPE, check=True, text=True).stdout)
+    return Section(
+        f"{pods:,} pods through HAMi's whole protocol, at an API server that is simulated",
+        [
+            Figure("our CPU a pod", told["own_cpu_ms_a_pod"], "ms", 5),
+            Figure("bound and unlocked after", told["bind_ms_mean"], "ms"),
+        ],
+    )
 
 
 def _pod(name: str, node: str, card: str) -> dict[str, Any]:

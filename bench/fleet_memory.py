@@ -28,8 +28,8 @@ def memory_figures(nodes: int) -> Section:
     return Section(
         f"{nodes:,} nodes in memory, at an API server that is simulated",
         [
-            Figure("resident, all nodes made", told["made_mb"], "MB", 120),
-            Figure("resident, a rack of 40 broken", told["broken_mb"], "MB", 120),
+            Figure("resident, all nodes made", told["made_mb"], "MB", 120, is_firm=True),
+            Figure("resident, a rack of 40 broken", told["broken_mb"], "MB", 120, is_firm=True),
             Figure("CPU a node", told["cpu_ms"], "ms"),
         ],
     )

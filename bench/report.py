@@ -1,7 +1,7 @@
 """Figures beside their targets, as tables or as JSON."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 
 from hami_mock.kit.terminal import Style, paint, table
@@ -18,6 +18,8 @@ class Figure:
     peer: str = ""
     """What another program for the same purpose was measured to need, if that is known."""
     at_least: float | None = None
+    is_firm: bool = False
+    """Whether it doesn't depend on how fast the machine is, or what else it has to do."""
 
     @property
     def is_ok(self) -> bool | None:
@@ -54,6 +56,16 @@ class Section:
     figures: Sequence[Figure]
     comparisons: Sequence[Comparison] = field(default_factory=tuple)
     notes: Sequence[str] = field(default_factory=tuple)
+
+
+def broken(sections: Iterable[Section]) -> list[str]:
+    """Return what missed its target though no machine is too slow for it."""
+    return [
+        f"{section.title}: {figure.name}: {_number(figure.value)}, not {_target(figure)}"
+        for section in sections
+        for figure in section.figures
+        if figure.is_firm and figure.is_ok is False
+    ]
 
 
 def as_table(sections: Sequence[Section]) -> str:

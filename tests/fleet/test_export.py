@@ -9,6 +9,7 @@ from hami_mock.cli.fleet import export_kwok
 from hami_mock.fleet.sandbox import Sandbox
 from hami_mock.fleet.stages import Bind
 from tests.fleet.api import NODES, PODS, Api, Object, phase, readiness
+from tests.fleet.played import bind_pod, lock_of
 from tests.fleet.pods import pod
 
 FILE = """\
@@ -78,13 +79,13 @@ def test_kwok_answers_hamis_scheduler(api: Api) -> None:
     marked = pod("hami-0", {"nvidia.com/gpu": 1}, schedulerName="hami")
     marked["metadata"]["annotations"] = {"hami.io/bind-phase": "allocating"}
     api.post(PODS, marked)
-    _bind(api, "hami-0", "a-7")
+    bind_pod(api, "hami-0", "a-7")
     api.wait(
         "running", PODS, _name_and_phase, lambda seen: ("hami-0", "Running") in +seen, seconds=30
     )
     bound = api.get(f"{PODS}/hami-0")
     assert bound["metadata"]["annotations"]["hami.io/bind-phase"] == "success"
-    api.wait("unlocked", NODES, _lock, lambda seen: set(+seen) == {""}, seconds=30)
+    api.wait("unlocked", NODES, lock_of, lambda seen: set(+seen) == {""}, seconds=30)
 
 
 @pytest.mark.usefixtures("exported")
@@ -92,7 +93,7 @@ def test_a_pod_that_hami_gave_up_does_not_run(api: Api) -> None:
     marked = pod("failed-0", {"nvidia.com/gpu": 1}, schedulerName="hami")
     marked["metadata"]["annotations"] = {"hami.io/bind-phase": "failed"}
     api.post(PODS, marked)
-    _bind(api, "failed-0", "a-1")
+    bind_pod(api, "failed-0", "a-1")
     # Bound after it, so KWOK has looked at both when this one runs.
     api.post(PODS, pod("after-0", {"nvidia.com/gpu": 1}))
     api.wait(
@@ -106,7 +107,7 @@ def test_a_deleted_node_stays_deleted(api: Api) -> None:
     """KWOK removes its lock with a write that could make it anew."""
     marked = pod("late-0", {"nvidia.com/gpu": 1}, schedulerName="hami")
     api.post(PODS, marked)
-    _bind(api, "late-0", "a-19")
+    bind_pod(api, "late-0", "a-19")
     api.delete(f"{NODES}/a-19")
     allocating = {"hami.io/bind-phase": "allocating"}
     api.merge(f"{PODS}/late-0", {"metadata": {"annotations": allocating}})
@@ -117,15 +118,5 @@ def test_a_deleted_node_stays_deleted(api: Api) -> None:
     assert "a-19" not in api.names(NODES)
 
 
-def _bind(api: Api, name: str, node: str) -> None:
-    target = {"apiVersion": "v1", "kind": "Node", "name": node}
-    body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
-    api.post(f"{PODS}/{name}/binding", body)
-
-
 def _name_and_phase(seen: Object) -> tuple[str, str]:
     return seen["metadata"]["name"], phase(seen)
-
-
-def _lock(node: Object) -> str:
-    return str(node["metadata"].get("annotations", {}).get("hami.io/mutex.lock", ""))

@@ -3,18 +3,16 @@
 Once with HAMi's own scheduler, where it can be had, and once with its part played by the test.
 """
 
-import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from hami_mock.fleet.sandbox import Sandbox, free_ports
-from hami_mock.hami.assignment import AssignedDevice, Assignment
-from tests.e2e.harness import RequirementsMissing, default_device_config, hami_scheduler
-from tests.e2e.harness.hami_config import SCHEDULER_NAME, kube_scheduler_config, vendor_flags
+from hami_mock.fleet.sandbox import Sandbox
+from tests.e2e.harness import RequirementsMissing, hami_scheduler
 from tests.fleet.api import NODES, PODS, Api, Object, phase, readiness
+from tests.fleet.hami_scheduler import running_hami
+from tests.fleet.played import BIND_PHASE, assign, cards, lock_of
 from tests.fleet.pods import pod
 from tests.fleet.program import Fleet
 
@@ -28,8 +26,6 @@ pools:
   - {name: a, nodes: 20, nvidia: {cards: 8, model: A100-SXM4-80GB}}
 """
 COUNT = 100
-LOCK = "hami.io/mutex.lock"
-BIND_PHASE = "hami.io/bind-phase"
 WANTS = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 16000, "nvidia.com/gpucores": 20}
 
 
@@ -45,37 +41,11 @@ def running(api: Api, fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) ->
 def hami(cluster: Sandbox, tmp_path: Path) -> Iterator[str]:
     """HAMi's scheduler and the kube-scheduler that asks it; yields what a pod calls them."""
     try:
-        program = hami_scheduler()
+        hami_scheduler()
     except RequirementsMissing as missing:
         pytest.skip(str(missing))
-    config = default_device_config()
-    devices, scheduler = tmp_path / "devices.json", tmp_path / "scheduler.json"
-    devices.write_text(json.dumps(config))
-    extender, metrics = (f"127.0.0.1:{port}" for port in free_ports(2))
-    asking = kube_scheduler_config(
-        config, extender_url=f"http://{extender}", kubeconfig=cluster.kubeconfig
-    )
-    scheduler.write_text(json.dumps(asking))
-    words: list[str | Path] = [
-        program,
-        f"--http_bind={extender}",
-        f"--metrics-bind-address={metrics}",
-        f"--scheduler-name={SCHEDULER_NAME}",
-        f"--device-config-file={devices}",
-        "--kube-qps=1000",
-        "--kube-burst=1000",
-        *vendor_flags(config),
-    ]
-    cluster.start("hami-scheduler", words, {"KUBECONFIG": str(cluster.kubeconfig)})
-    asks: list[str | Path] = [
-        cluster.programs.kube_scheduler,
-        f"--config={scheduler}",
-        "--secure-port=0",
-    ]
-    cluster.start("hami-kube-scheduler", asks)
-    yield SCHEDULER_NAME
-    cluster.stop("hami-kube-scheduler")
-    cluster.stop("hami-scheduler")
+    with running_hami(cluster, tmp_path) as name:
+        yield name
 
 
 def test_100_pods_with_hamis_scheduler(api: Api, hami: str) -> None:
@@ -85,20 +55,24 @@ def test_100_pods_with_hamis_scheduler(api: Api, hami: str) -> None:
 
 
 def test_100_pods_of_a_scheduler_that_does_as_hamis(api: Api) -> None:
-    nodes = {node["metadata"]["name"]: _cards(node) for node in api.all(NODES)}
+    nodes = {node["metadata"]["name"]: cards(node) for node in api.all(NODES)}
     for first in range(0, COUNT, len(nodes)):
-        for number, (node, cards) in enumerate(nodes.items(), first):
-            _assign(api, f"played-{number}", node, cards[first % len(cards)])
+        for number, (node, own) in enumerate(nodes.items(), first):
+            assign(api, _played(f"played-{number}"), node, own[first % len(own)])
         # A node is locked until its pod has been served: only then comes the next.
-        api.wait("unlocked", NODES, _lock, lambda seen: set(+seen) == {""}, seconds=60)
+        api.wait("unlocked", NODES, lock_of, lambda seen: set(+seen) == {""}, seconds=60)
     _all_served(api, "app=played")
 
 
 def test_another_pods_lock_is_left_alone(api: Api) -> None:
-    (card, *_) = _cards(api.get(f"{NODES}/a-5"))
-    _assign(api, "robbed-0", "a-5", card, owner="somebody-else")
+    (card, *_) = cards(api.get(f"{NODES}/a-5"))
+    assign(api, _played("robbed-0"), "a-5", card, owner="somebody-else")
     _wait_for_phase(api, "app=robbed", {"success"})
-    assert _lock(api.get(f"{NODES}/a-5")).endswith(",default,somebody-else")
+    assert lock_of(api.get(f"{NODES}/a-5")).endswith(",default,somebody-else")
+
+
+def _played(name: str) -> Object:
+    return pod(name, WANTS, schedulerName="played")
 
 
 def _all_served(api: Api, selector: str) -> None:
@@ -106,7 +80,7 @@ def _all_served(api: Api, selector: str) -> None:
         "running", PODS, phase, lambda s: +s == {"Running": COUNT}, selector=selector, seconds=180
     )
     _wait_for_phase(api, selector, {"success"})
-    api.wait("unlocked", NODES, _lock, lambda seen: set(+seen) == {""}, seconds=30)
+    api.wait("unlocked", NODES, lock_of, lambda seen: set(+seen) == {""}, seconds=30)
 
 
 def _wait_for_phase(api: Api, selector: str, wanted: set[str]) -> None:
@@ -114,34 +88,3 @@ def _wait_for_phase(api: Api, selector: str, wanted: set[str]) -> None:
         return str(seen["metadata"]["annotations"].get(BIND_PHASE, ""))
 
     api.wait(BIND_PHASE, PODS, see, lambda seen: {*+seen} == wanted, selector=selector, seconds=60)
-
-
-def _assign(api: Api, name: str, node: str, card: str, owner: str = "") -> None:
-    """Do what HAMi's scheduler does for a pod: lock the node, assign a card, bind."""
-    now = datetime.now(UTC)
-    lock = f"{now:%Y-%m-%dT%H:%M:%SZ},default,{owner or name}"
-    device = AssignedDevice(card, "NVIDIA", 16000, 20)
-    assigned = Assignment(((device,),)).encode()
-    made = pod(name, WANTS, schedulerName="played")
-    made["metadata"]["annotations"] |= {
-        "hami.io/vgpu-node": node,
-        "hami.io/vgpu-time": str(int(now.timestamp())),
-        "hami.io/vgpu-devices-to-allocate": assigned,
-        "hami.io/vgpu-devices-allocated": assigned,
-        "hami.io/bind-time": str(int(now.timestamp())),
-        BIND_PHASE: "allocating",
-    }
-    api.post(PODS, made)
-    api.merge(f"{NODES}/{node}", {"metadata": {"annotations": {LOCK: lock}}})
-    target = {"apiVersion": "v1", "kind": "Node", "name": node}
-    body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
-    api.post(f"{PODS}/{name}/binding", body)
-
-
-def _cards(node: Object) -> list[str]:
-    register = json.loads(node["metadata"]["annotations"]["hami.io/node-nvidia-register"])
-    return [card["id"] for card in register]
-
-
-def _lock(node: Object) -> str:
-    return str(node["metadata"].get("annotations", {}).get(LOCK, ""))

@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import anyio
+import pytest
 
 from hami_mock.cli.fleet import play
+from hami_mock.cli.main import main
 from tests.integration.fake_api_server import api_server
 
 TRACE = """name,cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_time
@@ -38,3 +40,12 @@ def test_a_trace_is_played_in_a_namespace_that_goes_again(tmp_path: Path) -> Non
             assert server.requests[-1] == "delete namespaces t"
 
     anyio.run(main)
+
+
+def test_a_trace_that_is_not_there_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "missing.csv"
+    assert main(["fleet", "play", str(path)]) == 2
+    told = f"hami-mock: can't read the trace {str(path)!r}: No such file or directory\n"
+    assert capsys.readouterr().err == told

@@ -9,7 +9,7 @@ from hami_mock.cli.commands import COMMANDS
 from hami_mock.cli.output import FORMATS, say
 from hami_mock.errors import UsageError
 from hami_mock.kit.similar import did_you_mean
-from hami_mock.kit.terminal import WIDEST, width, wrap
+from hami_mock.kit.terminal import prose_width, wrap
 from hami_mock.kit.values import Kind
 
 Parsed = argparse.Namespace
@@ -144,7 +144,7 @@ class HelpFormatter(argparse.HelpFormatter):
     """As wide as the terminal, and paragraphs and examples keep their lines."""
 
     def __init__(self, prog: str) -> None:
-        columns = min(width() or WIDEST, WIDEST)
+        columns = prose_width()
         super().__init__(prog, max_help_position=min(42, columns * 2 // 5), width=columns)
 
     def _format_action_invocation(self, action: argparse.Action) -> str:

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from hami_mock.doctor.finding import Finding, Severity
-from hami_mock.kit.terminal import WIDEST, Style, paint, width, wrap
+from hami_mock.kit.terminal import Style, paint, prose_width, wrap
 
 _INDENT = " " * 9
 _STYLES = {
@@ -47,7 +47,7 @@ def _finding(finding: Finding) -> Iterator[str]:
         yield f"{word}{finding.where}: {finding.what}"
         return
     yield f"{word}{finding.where}"
-    columns = min(width() or WIDEST, WIDEST) - 11
+    columns = prose_width() - 11
     for text, mark in ((finding.what, ""), (finding.advice, "→ ")):
         first, *others = wrap(text, columns)
         yield f"{_INDENT}{mark}{first}"

@@ -20,7 +20,7 @@ from hami_mock.kit.files import read_text
 from hami_mock.kit.text import cut
 from hami_mock.kit.values import LINE, MOST_SECONDS, SEED, SHORTEST, SPAN, Fields, Mistakes
 from hami_mock.node.fault import FaultKind, On, Verb
-from hami_mock.node.fault_kinds import VERBS, parameter_names
+from hami_mock.node.fault_kinds import EVERY_VERB, OF_NODES, VERBS, parameter_names
 from hami_mock.node.sizing import Node
 
 _DEEPEST = 5
@@ -28,6 +28,8 @@ _MOST_STEPS = 1000
 _MOST_TARGETS = 10_000
 _MOST_AT_ONCE = 10_000
 _MOST_PER_SECOND = 1000
+_OF_A_NODE = "a verb of a node that fleets don't have: their nodes have no plugin and no kubelet"
+_OF_FLEETS = "a verb of fleets: a node can't do it to itself"
 
 
 def read(path: str, node: Node | None = None) -> Scenario:
@@ -66,6 +68,11 @@ class _Reader:
     def __init__(self, mistakes: Mistakes, verbs: Mapping[str, Verb]) -> None:
         self._mistakes = mistakes
         self._verbs = verbs
+        self._foreign = {
+            name: _OF_FLEETS if name in OF_NODES else _OF_A_NODE
+            for name in EVERY_VERB.keys() - verbs.keys()
+        }
+        """Verbs that aren't understood here, and why."""
         self._steps = 0
         self._targets = 0
 
@@ -133,7 +140,8 @@ class _Reader:
     def _refuse_verbs(self, fields: Fields, verbs: list[str]) -> None:
         before = len(self._mistakes.lines)
         fields.allow(
-            {*kinds.STEP_KEYS, *kinds.LOOP_KEYS, "steps", *parameter_names(), *self._verbs}, {}
+            {*kinds.STEP_KEYS, *kinds.LOOP_KEYS, "steps", *parameter_names(), *self._verbs},
+            self._foreign,
         )
         if verbs:
             several = f"{' and '.join(verbs)} don't go together: give each its own step"
@@ -167,6 +175,7 @@ class _Reader:
             (*kinds.STEP_KEYS, *(parameter.name for parameter in row.parameters), verb),
             {
                 "steps": "belongs to a loop",
+                **self._foreign,
                 **dict.fromkeys(parameter_names(), f"{verb} doesn't take it"),
             },
         )

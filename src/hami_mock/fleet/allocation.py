@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hami_mock.fleet.nodes import node_of
+from hami_mock.fleet.nodes import models_of, node_of
 from hami_mock.hami.assignment import Assignment
 from hami_mock.hami.errors import Malformed
 from hami_mock.node.assigned import percent_of
@@ -80,9 +80,8 @@ class Shape:
             # A percentage is another way to ask for what is counted already.
             if each.role is not Role.PERCENTAGE:
                 whole[each.amount] += each.whole
-        models = Counter(card.model.name for card in node.cards)
         assigned = tuple(_assigned(each) for each in node.resources if each.hami)
-        return cls(len(node.cards), models, Amounts(**whole), counted, assigned)
+        return cls(len(node.cards), models_of(node), Amounts(**whole), counted, assigned)
 
     def used_by(self, pod: Pod) -> Amounts:
         """Return what a pod has of the node."""

@@ -4,6 +4,7 @@ Nothing of a node is kept that can be made again: ten thousand nodes are ten tho
 what is wrong with a few of them.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 from datetime import datetime
@@ -40,6 +41,11 @@ def node_of(pool: Pool, index: int) -> Node:
     """Return a node of a pool: all that it offers stands in its status, for it has no kubelet."""
     named = replace(pool.settings, node_name=pool.node_name(index), units=Units.STATUS)
     return configured_node(named, None)
+
+
+def models_of(node: Node) -> dict[str, int]:
+    """Return how many cards of each model a node has."""
+    return dict(Counter(card.model.name for card in node.cards))
 
 
 def with_slots_only(node: Node, name: str) -> Node:

@@ -4,8 +4,9 @@ from typing import Any
 
 from hami_mock.fleet.fleet import Fleet
 from hami_mock.fleet.member import Member
-from hami_mock.fleet.nodes import node_object
+from hami_mock.fleet.nodes import models_of, node_object
 from hami_mock.hami.handshake import REPORT_INTERVAL
+from hami_mock.node.sizing import Node
 from hami_mock.settings.pools import Pool
 from hami_mock.vendors.dra import driver_of
 from hami_mock.views.dra.devices import offered
@@ -29,15 +30,13 @@ def planned(fleet: Fleet) -> dict[str, Any]:
 
 def _pool(fleet: Fleet, pool: Pool) -> dict[str, Any]:
     state = fleet.state(Member(pool, 0))
-    models: dict[str, int] = {}
-    for card in state.node.cards:
-        models[card.model.name] = models.get(card.model.name, 0) + 1
     handshakes = registration(state).handshakes if pool.settings.hami else {}
     racks = {pool.rack_of(index) for index in range(pool.nodes)}
     return {
         "name": pool.name,
         "nodes": pool.nodes,
-        "models": models,
+        "models": models_of(state.node),
+        "mig": _mig(state.node),
         "cards": len(state.node.cards) * pool.nodes,
         "zones": list(pool.zones),
         "racks": len(racks - {""}),
@@ -46,6 +45,18 @@ def _pool(fleet: Fleet, pool: Pool) -> dict[str, Any]:
         "slices": slices_of(fleet, pool) * pool.nodes,
         "node": node_object(pool, state, fleet.name),
     }
+
+
+def _mig(node: Node) -> dict[str, str]:
+    """Return which models are cut into instances, and into which; "": as HAMi's scheduler wants."""
+    by_hami = {
+        card.model.name: ""
+        for resource in node.resources
+        if resource.hami and resource.hami.mode == "mig"
+        for card in resource.cards
+    }
+    cut = {card.model.name: ",".join(card.cut) for card in node.cards if card.cut is not None}
+    return by_hami | cut
 
 
 def slices_of(fleet: Fleet, pool: Pool) -> int:

@@ -81,9 +81,9 @@ def _head(snapshot: Data, columns: int) -> str:
 
     missing = total("nodes") - total("ready")
     state = f"{missing:,} not ready" if missing else "all ready"
-    words = [f"{total('nodes'):,} nodes", state]
+    words = [_many(total("nodes"), "node"), state]
     words += [f"{total('ill'):,} with faults"] if total("ill") else []
-    words.append(f"{total('pods'):,} pods")
+    words.append(_many(total("pods"), "pod"))
     if (writes := snapshot.get("writes")) is not None:
         words.append(f"{writes['per_second']:g} writes/s")
     clock = moments.show(snapshot["time"])[-8:]
@@ -114,13 +114,13 @@ def _styled(cell: _Cell) -> tuple[str, ...]:
 
 
 def _pool(pool: Data, each: int, cells: Sequence[_Cell], columns: int) -> Iterator[str]:
-    words = [f"{pool['nodes']:,} nodes"]
+    words = [_many(pool["nodes"], "node")]
     if pool["there"] < pool["nodes"]:
         words.append(f"{pool['there']:,} there")
     words.append(f"{pool['ready']:,} ready")
     if failed := pool["cards"] - pool["usable"]:
-        words.append(f"{failed:,} card{'s' if failed > 1 else ''} failed")
-    words.append(f"{pool['pods']:,} pods")
+        words.append(f"{_many(failed, 'card')} failed")
+    words.append(_many(pool["pods"], "pod"))
     words += [f"{each} nodes a sign"] if each > 1 else []
     words += [f"{count} x {name}" for name, count in pool["models"].items()]
     text = f"{pool['name']}  {', '.join(words)}"
@@ -205,3 +205,7 @@ def _events(events: Sequence[Data], columns: int) -> Iterator[str]:
         kind = event["kind"]
         painted = paint(kind, Style.YELLOW) if event["warning"] else kind
         yield head + (painted + text[len(kind) :] if text.startswith(kind) else text)
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' if count != 1 else ''}"

@@ -7,8 +7,8 @@ from hami_mock import __version__
 from hami_mock.fleet.budget import Budget
 from hami_mock.fleet.fleet import Fleet
 from hami_mock.fleet.member import Member
-from hami_mock.fleet.nodes import amounts
-from hami_mock.node.state import Health, NodeState
+from hami_mock.fleet.nodes import amounts, models_of
+from hami_mock.node.state import Health
 from hami_mock.settings.pools import Pool
 
 
@@ -57,7 +57,7 @@ def _pool(fleet: Fleet, pool: Pool, members: list[Member]) -> dict[str, Any]:
         "there": sum(member.is_there for member in members),
         "ready": sum(member.is_ready for member in members),
         "stopped": sum(member.is_stopped for member in members),
-        "models": _models(whole),
+        "models": models_of(whole.node),
         "cards": len(whole.node.cards) * len(members),
         "unhealthy": unhealthy,
         "lost": lost,
@@ -80,13 +80,6 @@ def _allocated(members: list[Member], resources: Collection[str]) -> dict[str, i
             asked = {name for own in pod.requests.values() for name in own} & found.keys()
             if not pod.is_over:
                 _add(found, {name: pod.asks_for(name) for name in asked})
-    return found
-
-
-def _models(state: NodeState) -> dict[str, int]:
-    """Return how many cards of each model a node has."""
-    found: dict[str, int] = {}
-    _add(found, *({card.model.name: 1} for card in state.node.cards))
     return found
 
 

@@ -12,6 +12,7 @@ WIDEST = 100
 """Lines of prose that are longer are hard to read, however wide the terminal is."""
 
 _GAP = "  "
+_NARROWEST_PROSE = 30
 _NARROWEST = 6
 """A column that is made narrower says nothing any more."""
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -39,6 +40,12 @@ def is_unicode() -> bool:
 def width() -> int | None:
     """Return the columns of the terminal; None where stdout is none, and lines may be long."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def prose_width() -> int:
+    """Return the columns for lines of prose: the terminal's, or $COLUMNS where it is piped."""
+    columns = shutil.get_terminal_size((WIDEST, 0)).columns
+    return min(max(columns, _NARROWEST_PROSE), WIDEST)
 
 
 def paint(text: str, *styles: str) -> str:

@@ -168,6 +168,11 @@ def load_pools(
     for pool in file.pools:
         name = pool.kept.match or f"{pool.kept.name}-0"
         section = file.section_of(name)
+        if pool.kept.match and section is None:
+            problems.append(
+                f"{path}: {pool.place}.match: no section of `nodes` matches {name!r}: name a node "
+                "that one does, or leave it out"
+            )
         special = [file_layer(path, section.entries, problems, is_section=True)] if section else []
         own = file_layer(path, pool.entries, problems, is_section=True)
         layers = [weak, *special, own, *map(_without_cards, strong)]

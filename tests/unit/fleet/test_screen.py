@@ -84,6 +84,14 @@ def test_what_is_wrong_has_signs_of_its_own(fleet: Fleet) -> None:
     )
 
 
+def test_one_is_not_many(tmp_path: Path) -> None:
+    fleet = invented_fleet(tmp_path, "pools: [{name: a, nodes: 1, vendors: nvidia}]")
+    place(fleet, "a-0", assigned_pod("p", ("GPU-1", 1000, 0)))
+    lines = frame(shown(fleet), 80)
+    assert lines[0].startswith("demo  1 node, all ready, 1 pod  ")
+    assert any(line.startswith("a  1 node, 1 ready, 1 pod, ") for line in lines)
+
+
 def test_more_nodes_than_fit_share_a_sign_and_the_worst_shows(tmp_path: Path) -> None:
     fleet = invented_fleet(tmp_path, MANY)
     fleet.act("fail", fleet.find(["big-2999"]))

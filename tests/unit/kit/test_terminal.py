@@ -116,3 +116,16 @@ def test_what_is_too_long_is_shortened_to_the_columns(columns: int) -> None:
     text = terminal.shorten("GPU-bfc34048-c24a", columns)
     assert len(text) == min(columns, 17)
     assert ("…" in text) == (columns < 17)
+
+
+@pytest.mark.parametrize(("columns", "found"), [("80", 80), ("300", 100), ("5", 30), ("", 100)])
+def test_prose_is_as_wide_as_columns_says_but_not_wider_than_people_read(
+    monkeypatch: pytest.MonkeyPatch, columns: str, found: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr("os.get_terminal_size", _no_terminal)
+    assert terminal.prose_width() == found
+
+
+def _no_terminal(_: int) -> None:
+    raise OSError("not a terminal")

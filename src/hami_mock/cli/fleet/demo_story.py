@@ -4,7 +4,7 @@ import json
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from hami_mock.fleet import names
 from hami_mock.kit.broadcast import Broadcast
 from hami_mock.vendors import VENDORS
 
-_RACK = 20
+_LARGEST_RACK = 20
 _DOWN = "a100-r2"
 _WATCHED_SECONDS = 4.0
 """How long something is to be seen before the next happens."""
@@ -32,18 +32,23 @@ _KINDS = json.loads(Path(__file__).with_name("demo.json").read_text())
 """Pools, each with its share of all nodes, and what pods ask for; 24 lines show three pools."""
 
 
+def rack_of(nodes: int) -> int:
+    """Return how many nodes a rack has: half of all are A100, and even 20 of them fill three."""
+    return min(_LARGEST_RACK, nodes // 10)
+
+
 def pools_text(nodes: int) -> str:
     """Return a file with so many nodes in all. JSON is YAML."""
     kinds = _KINDS["pools"]
     counts = {name: int(nodes * kind["share"]) for name, kind in kinds.items()}
     counts[next(iter(counts))] += nodes - sum(counts.values())
     pools = [
-        {"name": name, "nodes": counts[name], "rack": _RACK, **kind["node"]}
+        {"name": name, "nodes": counts[name], "rack": rack_of(nodes), **kind["node"]}
         for name, kind in kinds.items()
     ]
     # What a pool doesn't name it hasn't got, whatever a node has by default.
     none = {vendor.prefix: {"cards": 0} for vendor in VENDORS if vendor.cards}
-    return json.dumps(none | {"pools": pools})
+    return json.dumps({"hami": True, **none, "pools": pools})
 
 
 class Story:
@@ -54,6 +59,7 @@ class Story:
         self._socket = socket
         self._nodes = nodes
         self._pods = nodes
+        self._rack = rack_of(nodes)
         self._phases: dict[str, str] = {}
         self._changed = Broadcast()
         self._since = 0.0
@@ -91,11 +97,11 @@ class Story:
         await self._changed.wait_until(lambda: good(Counter(self._phases.values())))
 
     async def _fail(self) -> None:
-        self._begin(f"3/5  Rack {_DOWN} loses its power, and an XID 79 hits ten L4")
+        self._begin(f"3/5  Rack {_DOWN} loses its power, and XID 79 hits some L4")
         self._order("stop-node", targets=[f"rack={_DOWN}"], reason="no power")
-        self._order("fail", targets=["l4-1?:nvidia/3"], xid=79)
-        await self._view.until(lambda seen: _sum(seen, "ready") == self._nodes - _RACK)
-        self._done(f"{_RACK} nodes not ready")
+        self._order("fail", targets=["l4-?:nvidia/3"], xid=79)
+        await self._view.until(lambda seen: _sum(seen, "ready") == self._nodes - self._rack)
+        self._done(f"{self._rack} nodes not ready")
         await anyio.sleep(_WATCHED_SECONDS)
         self._begin("4/5  The power is back, and the cards are mended")
         self._order("start-node", targets=[f"rack={_DOWN}"])
@@ -105,7 +111,8 @@ class Story:
         await anyio.sleep(_WATCHED_SECONDS)
 
     async def _arrive(self, kubernetes: Kubernetes, first: int) -> None:
-        for pod in _pods(range(first, self._pods, _SENDERS)):
+        for number in range(first, self._pods, _SENDERS):
+            pod = demo_pod(number, shortest=20 + self._pods // 40)
             await _create(kubernetes, pod)
 
     def _order(self, verb: str, **arguments: Any) -> None:
@@ -133,24 +140,25 @@ async def _create(kubernetes: Kubernetes, pod: dict[str, Any]) -> None:
             return
 
 
-def _pods(numbers: range) -> Iterator[dict[str, Any]]:
-    for number in numbers:
-        chance = random.Random(number)
-        kind, wants = chance.choices([*_KINDS["pods"].items()], (50, 20, 20, 10))[0]
-        limits = {name: str(amount) for name, amount in wants.items()}
-        yield {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {
-                "name": f"{kind}-{number}",
-                "namespace": "default",
-                "annotations": {names.DURATION: f"{chance.randint(45, 90)}s"},
-            },
-            "spec": {
-                "containers": [{"name": "main", "image": "none", "resources": {"limits": limits}}],
-                "restartPolicy": "Never",
-            },
-        }
+def demo_pod(number: int, shortest: int) -> dict[str, Any]:
+    """Return one of the pods, which runs for at least so many seconds, and at most twice as long:
+    the first mustn't end before the last has come, and a rack has failed."""
+    chance = random.Random(number)
+    kind, wants = chance.choices([*_KINDS["pods"].items()], (50, 20, 20, 10))[0]
+    limits = {name: str(amount) for name, amount in wants.items()}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": f"{kind}-{number}",
+            "namespace": "default",
+            "annotations": {names.DURATION: f"{chance.randint(shortest, 2 * shortest)}s"},
+        },
+        "spec": {
+            "containers": [{"name": "main", "image": "none", "resources": {"limits": limits}}],
+            "restartPolicy": "Never",
+        },
+    }
 
 
 def _sum(snapshot: Any, key: str) -> int:

@@ -45,8 +45,8 @@ def parser() -> Parser:
         .add(
             "--bind",
             f"who answers HAMi's scheduler for the nodes: nobody, or KWOK's Stages [{Bind.NONE}]",
-            choices=[*Bind],
-            default=Bind.NONE,
+            choices=[each.value for each in Bind],
+            default=Bind.NONE.value,
             metavar=ways,
         )
         .add("--name", f"the fleet's name [{DEFAULT_NAME}]", metavar="NAME", default=DEFAULT_NAME)

@@ -1,6 +1,6 @@
 """`hami-mock fleet play`: create the pods of a recorded trace, and delete them after."""
 
-from pathlib import Path
+import io
 
 import anyio
 
@@ -8,10 +8,10 @@ from hami_mock.cli.output import say
 from hami_mock.cli.parser import Parsed, Parser, reads
 from hami_mock.cli.run import run_async
 from hami_mock.cluster.kubernetes import Kubernetes
-from hami_mock.errors import UsageError
 from hami_mock.fleet.budget import DEFAULT_RATE, Budget
 from hami_mock.fleet.trace import TracePod, Wanted, last_end, pods, read
 from hami_mock.fleet.trace_player import play, remove
+from hami_mock.kit.files import read_text
 from hami_mock.kit.values import or_text, pattern, whole
 
 _NOTES = """\
@@ -23,6 +23,8 @@ for a part of a card gets that many percent of its memory and cores.
 
 The namespace is new, and is deleted when the last pod should have ended (or at Ctrl-C), unless \
 you say --keep."""
+_MOST_BYTES = 2**28
+"""As much as a million rows have."""
 _NAME = pattern(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", "a namespace's name", "NAME")
 _RESOURCE = pattern(r"[A-Za-z0-9./-]{0,300}", "a resource's name", "RESOURCE")
 
@@ -61,11 +63,8 @@ def run(parsed: Parsed) -> None:
 
 
 def loaded(parsed: Parsed) -> list[TracePod]:
-    try:
-        with Path(parsed.trace).open(encoding="utf-8", newline="") as file:
-            return read(file, parsed.trace)[: parsed.pods]
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{parsed.trace}: can't be read: {error}") from error
+    text = read_text("can't read the trace", parsed.trace, _MOST_BYTES)
+    return read(io.StringIO(text, newline=""), parsed.trace)[: parsed.pods]
 
 
 async def played(parsed: Parsed, trace: list[TracePod]) -> None:

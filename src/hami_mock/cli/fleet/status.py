@@ -11,7 +11,7 @@ from hami_mock.cli.output import show
 from hami_mock.cli.parser import Parsed, Parser
 from hami_mock.cluster.kubernetes import Kubernetes
 from hami_mock.fleet.found import found_nodes
-from hami_mock.kit.terminal import Style, paint, table
+from hami_mock.kit.terminal import Style, paint, prose_width, table, wrap
 
 
 def parser() -> Parser:
@@ -65,7 +65,7 @@ def lines(status: Mapping[str, Any]) -> Iterator[str]:
     ]
     yield from table(("POOL", "RESOURCE", "ALLOCATED", "OF", ""), resources, "llrrr")
     yield ""
-    yield _writes(status["writes"])
+    yield from wrap(_writes(status["writes"]), prose_width())
     for name, reason in {**status["failures"], **_errors(status["parts"])}.items():
         yield paint(f"{name}: {reason}", Style.RED)
     if status["scenario"]:

@@ -23,7 +23,7 @@ from hami_mock.fleet.running import Options, Running
 from hami_mock.kit import logs
 from hami_mock.kit.own_socket import remove_stale
 from hami_mock.kit.signals import received
-from hami_mock.kit.terminal import Style, paint, table
+from hami_mock.kit.terminal import Style, paint, prose_width, table, wrap
 from hami_mock.kit.values import or_text, whole
 from hami_mock.settings import kinds
 from hami_mock.settings.settings import load_pools
@@ -134,7 +134,7 @@ def _plan_lines(plan: dict[str, Any]) -> Iterator[str]:
         (
             pool["name"],
             pool["nodes"],
-            ", ".join(f"{count} x {model}" for model, count in pool["models"].items()) or "none",
+            ", ".join(_cards(pool)) or "none",
             pool["cards"],
             len(pool["zones"]) or "-",
             pool["racks"] or "-",
@@ -145,6 +145,8 @@ def _plan_lines(plan: dict[str, Any]) -> Iterator[str]:
     yield from table(header, rows, "lrlrrr")
     yield ""
     for pool in plan["pools"]:
+        if not pool["resources"]:
+            continue
         yield paint(f"A node of {pool['name']} offers", Style.BOLD)
         yield from table(
             ("RESOURCE", "AMOUNT", "IN THE POOL"),
@@ -152,8 +154,12 @@ def _plan_lines(plan: dict[str, Any]) -> Iterator[str]:
             "lrr",
         )
         yield ""
-    yield (
-        f"{plan['nodes']} nodes with {plan['cards']} cards, {plan['slices']} ResourceSlices; "
-        f"{plan['reports_per_second']:g} reports a second for HAMi, all else "
-        "once. Nothing was made."
-    )
+    told = f"{plan['nodes']} nodes with {plan['cards']} cards, {plan['slices']} ResourceSlices; "
+    told += f"{plan['reports_per_second']:g} reports a second for HAMi, all else once. "
+    yield from wrap(f"{told}Nothing was made.", prose_width())
+
+
+def _cards(pool: dict[str, Any]) -> Iterator[str]:
+    for model, count in pool["models"].items():
+        mig = pool["mig"].get(model)
+        yield f"{count} x {model}" + ("" if mig is None else f" (MIG{mig and f' {mig}'})")
