@@ -71,7 +71,8 @@ def parser() -> Parser:
     parser.add("--workload", text, **how)
     text = "which nodes and cards come first: the fullest (binpack), the emptiest (spread), the "
     text += "fullest nodes and the cards that are connected best (topology), or what HAMi's chart "
-    text += "sets (hami: full nodes, empty cards); given several times, they are compared [hami]"
+    text += "sets (hami: full nodes, empty cards); given several times, they are compared [hami; "
+    text += "with --scheduler kube: spread, as kube-scheduler does by default]"
     parser.add("--policy", text, action="append", choices=POLICIES, metavar="POLICY")
     text = "whose rules: HAMi's scheduler sees cards; kube-scheduler alone sees only what nodes "
     text += "have of each resource [hami]"
@@ -153,9 +154,8 @@ def _judged(
     from hami_mock.whatif.judged import told
     from hami_mock.whatif.purchase import enlarged
     from hami_mock.whatif.rules import Rules, Scheduler
-    from hami_mock.whatif.study import DEFAULT_POLICY
 
-    rules = Rules((*question.policies, DEFAULT_POLICY)[0], Scheduler.KUBE)
+    rules = Rules(question.policy, Scheduler.KUBE)
     pools = enlarged(fleet(rules), question.added)
     return told(judge(pools, workload, rules, find_programs()))
 

@@ -20,10 +20,11 @@ from hami_mock.settings.pools import Pool
 from hami_mock.whatif.cluster_model import FLEET, cluster_of
 from hami_mock.whatif.demand import Container, PodKind, Toleration, Workload
 from hami_mock.whatif.manifests import Object, pod_manifest
-from hami_mock.whatif.placer import Waiting, in_order
+from hami_mock.whatif.placer import in_order
 from hami_mock.whatif.placing import Placing
 from hami_mock.whatif.rules import NodePolicy, Rules, Scheduler
 from hami_mock.whatif.verdict import Decision, Verdict, compare, reasons_of
+from hami_mock.whatif.waiting import Waiting
 
 _NAMESPACE = "default"
 _AT_ONCE = 16

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from hami_mock.whatif.demand import PodKind
-from hami_mock.whatif.placer import Waiting
 from hami_mock.whatif.placing import Choice, Placing
+from hami_mock.whatif.waiting import Waiting
 
 _REASON = re.compile(r"(\d+) (.+)")
 _HEAD = re.compile(r"\d+/\d+ nodes are available: ")
