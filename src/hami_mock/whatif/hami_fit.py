@@ -106,8 +106,8 @@ class Needs:
 class HamiFit:
     """The cards of a cluster, and the pods on them."""
 
-    def __init__(self, cluster: Cluster, policy: CardPolicy) -> None:
-        self._cluster, self._policy = cluster, policy
+    def __init__(self, cluster: Cluster, policy: CardPolicy, *, has_webhook: bool = True) -> None:
+        self._cluster, self._policy, self._has_webhook = cluster, policy, has_webhook
         self._vendors = cluster.vendors
         self._asked: dict[int, tuple[ContainerRequests, ...]] = {}
         self._needs: dict[int, list[list[Needs]]] = {}
@@ -121,7 +121,9 @@ class HamiFit:
 
     def asked(self, kind: PodKind) -> tuple[ContainerRequests, ...]:
         if (found := self._asked.get(id(kind))) is None:
-            found = self._asked[id(kind)] = requests(kind, self._vendors)
+            found = self._asked[id(kind)] = requests(
+                kind, self._vendors, has_webhook=self._has_webhook
+            )
         return found
 
     def fits(self, kind: PodKind) -> Truth:

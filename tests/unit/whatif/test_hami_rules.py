@@ -7,8 +7,10 @@ import pytest
 from hami_mock.whatif.demand import Container
 from hami_mock.whatif.rules import Rules
 from tests.unit.whatif.fleets import (
+    CORES,
     COUNT,
     MEMORY,
+    PERCENT,
     arrivals,
     card,
     fleet,
@@ -69,6 +71,24 @@ def test_a_card_is_refused(
     outcome = placed(pools, pod(first), pod(second))
     assert [each.pod for each in outcome.placements] == ["p0"]
     assert reasons(outcome) == [{reason: 1}]
+
+
+@pytest.mark.parametrize("asks", [{MEMORY: 9000}, {CORES: 60}, {PERCENT: 60}], ids=str)
+def test_who_asks_for_a_part_of_no_card_gets_one_from_the_webhook(
+    asks: dict[str, int], tmp_path: Path
+) -> None:
+    pools = fleet(tmp_path, "name: a, nodes: 1, nvidia: {cards: 1, model: T4}")
+    outcome = placed(pools, *[pod(Container(asks))] * 2)
+    assert where(outcome) == {"p0": "a-0/0"}
+    assert len(outcome.refusals) == 1
+    alone = placed(pools, *[pod(Container(asks))] * 2, scheduler="kube")
+    assert alone.taken.slots == 0
+
+
+def test_other_vendors_cards_are_asked_for_by_the_pod_alone(tmp_path: Path) -> None:
+    pools = fleet(tmp_path, "name: a, nodes: 1, hygon: {cards: 1}", vendors="hygon")
+    outcome = placed(pools, pod(Container({"hygon.com/dcumem": 2000})))
+    assert where(outcome) == {"p0": "a-0"}
 
 
 def test_slots_run_out(tmp_path: Path) -> None:
