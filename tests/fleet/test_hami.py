@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from hami_mock.fleet.sandbox import Sandbox, free_ports
+from hami_mock.fleet.sandbox import Sandbox
 from hami_mock.hami.assignment import AssignedDevice, Assignment
-from tests.e2e.harness import RequirementsMissing, default_device_config, hami_scheduler
-from tests.e2e.harness.hami_config import SCHEDULER_NAME, kube_scheduler_config, vendor_flags
 from tests.fleet.api import NODES, PODS, Api, Object, phase, readiness
+from tests.fleet.hami_program import hami_running
 from tests.fleet.pods import pod
 from tests.fleet.program import Fleet
 
@@ -44,38 +43,8 @@ def running(api: Api, fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) ->
 @pytest.fixture
 def hami(cluster: Sandbox, tmp_path: Path) -> Iterator[str]:
     """HAMi's scheduler and the kube-scheduler that asks it; yields what a pod calls them."""
-    try:
-        program = hami_scheduler()
-    except RequirementsMissing as missing:
-        pytest.skip(str(missing))
-    config = default_device_config()
-    devices, scheduler = tmp_path / "devices.json", tmp_path / "scheduler.json"
-    devices.write_text(json.dumps(config))
-    extender, metrics = (f"127.0.0.1:{port}" for port in free_ports(2))
-    asking = kube_scheduler_config(
-        config, extender_url=f"http://{extender}", kubeconfig=cluster.kubeconfig
-    )
-    scheduler.write_text(json.dumps(asking))
-    words: list[str | Path] = [
-        program,
-        f"--http_bind={extender}",
-        f"--metrics-bind-address={metrics}",
-        f"--scheduler-name={SCHEDULER_NAME}",
-        f"--device-config-file={devices}",
-        "--kube-qps=1000",
-        "--kube-burst=1000",
-        *vendor_flags(config),
-    ]
-    cluster.start("hami-scheduler", words, {"KUBECONFIG": str(cluster.kubeconfig)})
-    asks: list[str | Path] = [
-        cluster.programs.kube_scheduler,
-        f"--config={scheduler}",
-        "--secure-port=0",
-    ]
-    cluster.start("hami-kube-scheduler", asks)
-    yield SCHEDULER_NAME
-    cluster.stop("hami-kube-scheduler")
-    cluster.stop("hami-scheduler")
+    with hami_running(cluster, tmp_path) as name:
+        yield name
 
 
 def test_100_pods_with_hamis_scheduler(api: Api, hami: str) -> None:

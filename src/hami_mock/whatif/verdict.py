@@ -38,13 +38,15 @@ class Verdict(NamedTuple):
     """How far both agree.
 
     `placed` are pods that the real scheduler placed; `chance` those of them for which it had
-    several equal nodes. `unlike` are the differences; without any, all totals are equal.
+    several equal nodes. `unlike` are the differences; without any, all totals are equal. `alone` is
+    how many the placer places that follows nobody: of equal nodes it takes the first.
     """
 
     pods: int
     placed: int
     chance: int
     unlike: tuple[Difference, ...]
+    alone: int = 0
 
 
 def reasons_of(message: str) -> dict[str, int]:
