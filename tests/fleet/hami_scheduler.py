@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from hami_mock.fleet.sandbox import Sandbox, free_ports
-from tests.e2e.harness import default_device_config, hami_scheduler
+from tests.e2e.harness import RequirementsMissing, default_device_config, hami_scheduler
 from tests.e2e.harness.hami_config import SCHEDULER_NAME, kube_scheduler_config, vendor_flags
 
 
@@ -52,3 +54,14 @@ def running_hami(
     finally:
         running.stop("hami-kube-scheduler")
         running.stop("hami-scheduler")
+
+
+@contextmanager
+def hami_or_skip(running: Sandbox, folder: Path) -> Iterator[str]:
+    """Run both for a test, which is skipped where HAMi's can't be had."""
+    try:
+        hami_scheduler()
+    except RequirementsMissing as missing:
+        pytest.skip(str(missing))
+    with running_hami(running, folder) as name:
+        yield name

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from hami_mock.fleet.sandbox import Sandbox
-from tests.e2e.harness import RequirementsMissing, hami_scheduler
 from tests.fleet.api import NODES, PODS, Api, Object, phase, readiness
-from tests.fleet.hami_scheduler import running_hami
+from tests.fleet.hami_scheduler import hami_or_skip
 from tests.fleet.played import BIND_PHASE, assign, cards, lock_of
 from tests.fleet.pods import pod
 from tests.fleet.program import Fleet
@@ -40,11 +39,7 @@ def running(api: Api, fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) ->
 @pytest.fixture
 def hami(cluster: Sandbox, tmp_path: Path) -> Iterator[str]:
     """HAMi's scheduler and the kube-scheduler that asks it; yields what a pod calls them."""
-    try:
-        hami_scheduler()
-    except RequirementsMissing as missing:
-        pytest.skip(str(missing))
-    with running_hami(cluster, tmp_path) as name:
+    with hami_or_skip(cluster, tmp_path) as name:
         yield name
 
 

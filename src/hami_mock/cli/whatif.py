@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hami_mock.whatif.report import Answers, Asked
     from hami_mock.whatif.rules import Rules
     from hami_mock.whatif.study import Question
+    from hami_mock.whatif.verdict import Verdict
 
 FORMATS = ("text", "json", "html")
 POLICIES = ("binpack", "spread", "topology", "hami")
@@ -71,7 +72,8 @@ def parser() -> Parser:
     parser.add("--workload", text, **how)
     text = "which nodes and cards come first: the fullest (binpack), the emptiest (spread), the "
     text += "fullest nodes and the cards that are connected best (topology), or what HAMi's chart "
-    text += "sets (hami: full nodes, empty cards); given several times, they are compared [hami]"
+    text += "sets (hami: full nodes, empty cards); given several times, they are compared [hami; "
+    text += "with --scheduler kube: spread, as kube-scheduler does by default]"
     parser.add("--policy", text, action="append", choices=POLICIES, metavar="POLICY")
     text = "whose rules: HAMi's scheduler sees cards; kube-scheduler alone sees only what nodes "
     text += "have of each resource [hami]"
@@ -82,8 +84,9 @@ def parser() -> Parser:
     parser.add("--fit", text, default=100, **reads(or_text(whole(1, 100))))
     text = "begin with so many more nodes of a pool, or with fewer (POOL=-1); may be repeated"
     parser.add("--add", text, action="append", default=[], **reads(_ADD))
-    text = "run the workload through a real kube-scheduler too, in a control plane of its own, and "
-    text += "tell where it differs; needs the programs of hami-mock fleet demo"
+    text = "run the workload through a real kube-scheduler too, in a control plane of its own, "
+    text += "where pods stay for ever, and tell where it differs; HAMi's scheduler has no part in "
+    text += "that; needs the programs of hami-mock fleet demo"
     parser.add("--judge", text, choices=("cluster",), metavar="cluster")
     text = "let pods stay for ever, also those that a trace lets end"
     parser.add("--stay", text, action="store_true")
@@ -118,6 +121,7 @@ def _find_out(parsed: Parsed, progress: "_Progress") -> "tuple[Asked, Answers]":
     from hami_mock.whatif import study
     from hami_mock.whatif.cluster_model import cluster_of, load_fleet
     from hami_mock.whatif.fragmentation import wishes_of
+    from hami_mock.whatif.judged import told
     from hami_mock.whatif.placer import place
     from hami_mock.whatif.report import Asked
     from hami_mock.whatif.rules import Rules, Scheduler
@@ -139,7 +143,9 @@ def _find_out(parsed: Parsed, progress: "_Progress") -> "tuple[Asked, Answers]":
     cluster = cluster_of(fleet(Rules(answers.outcomes[0].policy, question.scheduler)))
     if parsed.judge:
         progress.tell("asking the real kube-scheduler")
-        answers = replace(answers, judged=_judged(fleet, question, workload))
+        verdict = _judged(fleet, question, workload)
+        had_ends = not parsed.stay and any(each.lasts is not None for each in workload.arrivals)
+        answers = replace(answers, judged=told(verdict, had_ends=had_ends))
     wishes = wishes_of(workload, cluster.vendors)
     asked = Asked(parsed.fleet, parsed.workload, workload, wishes, parsed.seed, question.added)
     return asked, answers
@@ -147,17 +153,15 @@ def _find_out(parsed: Parsed, progress: "_Progress") -> "tuple[Asked, Answers]":
 
 def _judged(
     fleet: "Callable[[Rules], Sequence[Pool]]", question: "Question", workload: "Workload"
-) -> dict[str, Any]:
+) -> "Verdict":
     from hami_mock.fleet.sandbox import find_programs
     from hami_mock.whatif.judge import judge
-    from hami_mock.whatif.judged import told
     from hami_mock.whatif.purchase import enlarged
     from hami_mock.whatif.rules import Rules, Scheduler
-    from hami_mock.whatif.study import DEFAULT_POLICY
 
-    rules = Rules((*question.policies, DEFAULT_POLICY)[0], Scheduler.KUBE)
+    rules = Rules(question.policy, Scheduler.KUBE)
     pools = enlarged(fleet(rules), question.added)
-    return told(judge(pools, workload, rules, find_programs()))
+    return judge(pools, workload, rules, find_programs())
 
 
 class _Progress:

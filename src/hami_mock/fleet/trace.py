@@ -4,22 +4,34 @@ Its columns: name, cpu_milli, memory_mib, num_gpu, gpu_milli, gpu_spec, qos, pod
 creation_time, deletion_time, scheduled_time; times are seconds.
 """
 
-import csv
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from hami_mock.errors import UsageError
-from hami_mock.fleet import names
+from hami_mock.fleet.names import DURATION
+from hami_mock.fleet.tables import Row, read_table
 from hami_mock.kit import durations
-from hami_mock.kit.values import shown
+from hami_mock.vendors import VENDORS
+from hami_mock.vendors.hami_vendor import known
 
-MOST_ROWS = 1_000_000
-_NEEDED = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "creation_time")
-_NUMBER = re.compile(r"\d{1,12}(\.\d{1,9})?", re.ASCII)
+MOST_CARDS = 128
+MODELS: Mapping[str, str] = {
+    "P100": "P100-PCIE-16GB",
+    "T4": "T4",
+    "V100M16": "V100-SXM2-16GB",
+    "V100M32": "V100-SXM2-32GB",
+    "A10": "A10",
+    # Nobody has said which cards these are.
+    "G1": "RTX-3090",
+    "G2": "L20",
+    "G3": "H800-SXM5-80GB",
+}
+"""The trace's words for cards, and the models that stand for them here."""
+_NEEDED = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 _WHOLE_CARD = 1000
+_SHORTEST = 0.001
 _LABEL = "hami-mock.io/trace"
 
 
@@ -40,31 +52,30 @@ class TracePod(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Names:
+    """What the cards' resources are called: their number, percent of memory, and of cores."""
+
+    count: str = "nvidia.com/gpu"
+    memory: str = "nvidia.com/gpumem-percentage"
+    cores: str = "nvidia.com/gpucores"
+
+
+DEFAULT_NAMES = Names()
+
+
+@dataclass(frozen=True)
 class Wanted:
-    """How a row becomes a pod; a name of a resource that is empty is left out."""
+    """How a row becomes a pod."""
 
     namespace: str
     scheduler: str = ""
-    count: str = ""
-    memory: str = ""
-    cores: str = ""
+    names: Names = DEFAULT_NAMES
     time_factor: float = 1.0
 
 
 def read(text: Iterable[str], place: str) -> list[TracePod]:
     """Read a trace, sorted by the time at which pods come. Raises UsageError with what is wrong."""
-    rows = csv.DictReader(text)
-    missing = [name for name in _NEEDED if name not in (rows.fieldnames or ())]
-    if missing:
-        raise UsageError(
-            f"{place}: the header lacks {', '.join(missing)}: write a line with the names of the "
-            "columns first, as Alibaba's openb traces have it"
-        )
-    found = []
-    for number, row in enumerate(rows, start=2):
-        if number > MOST_ROWS:
-            raise UsageError(f"{place}: it has more than {MOST_ROWS} rows")
-        found.append(_row(row, f"{place}:{number}"))
+    found = [_pod_of(row) for row in read_table(place, text, _NEEDED)]
     first = min((pod.begins for pod in found), default=0.0)
     return sorted((pod._replace(begins=pod.begins - first) for pod in found), key=_begins)
 
@@ -73,31 +84,49 @@ def _begins(pod: TracePod) -> float:
     return pod.begins
 
 
-def _row(row: Mapping[str, Any], place: str) -> TracePod:
-    created = _number(row, "creation_time", place)
-    begun = _number(row, "scheduled_time", place, created)
-    ended = _number(row, "deletion_time", place, -1.0)
-    cards = int(_number(row, "num_gpu", place, 0.0))
-    models = tuple(filter(None, re.split(r"[|,\s]+", row.get("gpu_spec") or "")))
+def _pod_of(row: Row) -> TracePod:
+    created = row.needed_seconds("creation_time")
+    begun, ended = row.seconds("scheduled_time"), row.seconds("deletion_time")
+    begun = created if begun is None else begun
     return TracePod(
-        str(row["name"] or ""),
-        int(_number(row, "cpu_milli", place, 0.0)),
-        int(_number(row, "memory_mib", place, 0.0)),
-        cards,
-        min(_WHOLE_CARD, int(_number(row, "gpu_milli", place, _WHOLE_CARD)) or _WHOLE_CARD),
-        models,
+        row.text("name"),
+        row.whole("cpu_milli"),
+        row.whole("memory_mib"),
+        row.whole("num_gpu", MOST_CARDS),
+        # Who says 0 of a card, or nothing, has all of it.
+        row.whole("gpu_milli", _WHOLE_CARD) or _WHOLE_CARD,
+        tuple(filter(None, re.split(r"[|,\s]+", row.text("gpu_spec")))),
         created,
-        max(0.001, ended - begun) if ended >= 0 else None,
+        None if ended is None else max(_SHORTEST, ended - begun),
     )
 
 
-def _number(row: Mapping[str, Any], name: str, place: str, default: float | None = None) -> float:
-    text = (row.get(name) or "").strip()
-    if not text and default is not None:
-        return default
-    if not _NUMBER.fullmatch(text):
-        raise UsageError(f"{place}: {name}: {shown(text)} is not a number")
-    return float(text)
+def cards_asked(row: TracePod, names: Names) -> dict[str, int]:
+    """Return what a row asks for of each resource of cards; a name that is empty is left out.
+
+    A share is as many percent of each card's memory and of its cores; whole cards are only counted.
+    """
+    if not row.cards:
+        return {}
+    percent = -(-row.share // (_WHOLE_CARD // 100))
+    part = {names.memory: percent, names.cores: percent} if row.share < _WHOLE_CARD else {}
+    return {name: amount for name, amount in {names.count: row.cards, **part}.items() if name}
+
+
+def types_asked(row: TracePod, names: Names) -> dict[str, str]:
+    """Return the annotation with the models of cards that a row wants, if it wants any."""
+    key = _selector_of(names.count)
+    wanted = ",".join(MODELS.get(word, word) for word in row.models)
+    return {key: wanted} if key and wanted and row.cards else {}
+
+
+def _selector_of(count: str) -> str:
+    """Return the annotation for types of cards of the vendor whose cards are called so."""
+    every = (each for vendor in VENDORS for each in known(vendor).values())
+    found = (
+        each.scheduling.asking.selectors.types for each in every if each.resources.count == count
+    )
+    return next(found, "")
 
 
 def last_end(trace: Iterable[TracePod]) -> float:
@@ -117,12 +146,9 @@ def _pod(number: int, row: TracePod, wanted: Wanted) -> dict[str, Any]:
     slug = re.sub("[^a-z0-9]+", "-", row.name.lower()).strip("-")[:40].strip("-") or "pod"
     asked = {"cpu": f"{row.cpu}m", "memory": f"{row.memory}Mi"}
     limits = {name: amount for name, amount in asked.items() if amount[:-1].strip("0M")}
-    if row.cards:
-        percent = -(-row.share // 10)
-        own = {wanted.count: row.cards, wanted.memory: percent, wanted.cores: percent}
-        parts = own if row.share < _WHOLE_CARD else {wanted.count: row.cards}
-        limits |= {name: str(amount) for name, amount in parts.items() if name}
+    limits |= {name: str(amount) for name, amount in cards_asked(row, wanted.names).items()}
     lasting = row.seconds and durations.show(max(0.001, row.seconds / wanted.time_factor))
+    lasts = {DURATION: lasting} if lasting else {}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -130,7 +156,7 @@ def _pod(number: int, row: TracePod, wanted: Wanted) -> dict[str, Any]:
             "name": f"{slug}-{number}",
             "namespace": wanted.namespace,
             "labels": {_LABEL: "true"},
-            "annotations": {names.DURATION: lasting} if lasting else {},
+            "annotations": {**types_asked(row, wanted.names), **lasts},
         },
         "spec": {
             **({"schedulerName": wanted.scheduler} if wanted.scheduler else {}),

@@ -34,6 +34,8 @@ class Asking(NamedTuple):
     - no_memory: a share takes none of a card's memory
     - divided: memory and cores are for all cards of a container together
     - by_pairs: the topology policy looks at how well cards are connected
+    - default_count: how many cards HAMi's webhook asks for in the name of who asks for memory or
+      cores, and for no card
     - steps: the MiB that a share can have, from HAMi's word for the chip; none: any
     """
 
@@ -45,6 +47,7 @@ class Asking(NamedTuple):
     no_memory: bool = False
     divided: bool = False
     by_pairs: bool = False
+    default_count: int = 0
     steps: Callable[[str], tuple[int, ...]] = lambda _word: ()
 
 

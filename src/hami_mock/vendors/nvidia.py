@@ -174,6 +174,7 @@ NVIDIA = Vendor(
             ),
             whole_has_all_cores=True,
             by_pairs=True,
+            default_count=1,
         ),
     ),
     labels=Labelling(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
 
 from hami_mock.whatif.arrays import Truth, Whole, np
 from hami_mock.whatif.card_fit import instances
@@ -94,7 +95,9 @@ class Account:
 
     def shares(self, shares: Shares) -> tuple[CardShare, ...]:
         return tuple(
-            CardShare(word, each.number, each.memory, each.cores, each.profile, each.slots)
+            CardShare(
+                word, each.number, each.memory, each.cores, each.profile, each.slots, each.compute
+            )
             for word, own in shares.items()
             for each in own
         )
@@ -114,12 +117,14 @@ class Account:
         full = np.zeros(self._cluster.size, dtype=bool)
         for name in (CPU, RAM, PODS):
             full |= self._cluster.left[name] * _LITTLE <= self._cluster.all[name]
+        on_full = full[parts.node]
         return Stranded(
             int(left["memory"][~cores].sum()),
             int(left["memory"][~slots].sum()),
             int(left["cores"][~memory].sum()),
             int(left["cores"][~slots].sum()),
-            int(parts.cards[own & ~parts.is_used & full[parts.node]].sum()),
+            int(left["memory"][on_full].sum()),
+            int(parts.cards[own & ~parts.is_used & on_full].sum()),
         )
 
     def _parts(self) -> Iterator[Parts]:
@@ -139,6 +144,10 @@ class Account:
             for some in (self._cluster.all, self._cluster.left)
         )
         return Parts(nodes, cards.ends - cards.first, every, left)
+
+    def there(self) -> Amounts:
+        """Return all that the fleet has."""
+        return reduce(Amounts.plus, (pool.there for pool in self.pools()))
 
     def pools(self) -> tuple[PoolUse, ...]:
         return tuple(self._pool(number) for number in range(len(self._cluster.models)))

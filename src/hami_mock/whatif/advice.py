@@ -9,6 +9,21 @@ from hami_mock.whatif.purchase import Purchase, cheapest
 _WORTH_TELLING = 0.05
 """A share of the fleet's card memory that is stranded, from which on that is worth a line."""
 
+_LOST = {
+    "cores": (
+        "memory_without_cores",
+        "cards without free cores",
+        "let pods ask for fewer cores",
+    ),
+    "slots": ("memory_without_slots", "cards without free slots", "make more slots a card"),
+    "full": (
+        "memory_without_node",
+        "nodes without CPU, memory or room for a pod",
+        "let pods ask for less of these, or give the nodes more",
+    ),
+}
+"""Card memory that nobody can have, by what it lacks, and what would mend that."""
+
 
 def advice(outcomes: Sequence[Outcome], purchases: Sequence[Purchase]) -> list[dict[str, Any]]:
     """Return what would help, the most useful first; nothing where all pods fit."""
@@ -53,15 +68,11 @@ def _policies(outcomes: Sequence[Outcome]) -> Iterator[dict[str, Any]]:
 def _stranded(outcome: Outcome) -> Iterator[dict[str, Any]]:
     parts = [pool.stranded for pool in outcome.pools]
     there = outcome.there
-    lost = {
-        "cores": sum(each.memory_without_cores for each in parts),
-        "slots": sum(each.memory_without_slots for each in parts),
-    }
-    for what, memory in lost.items():
+    for what, (key, where, mend) in _LOST.items():
+        memory = sum(getattr(each, key) for each in parts)
         if there.memory and memory / there.memory >= _WORTH_TELLING:
             share = f"{memory / there.memory:.0%}".replace("%", " %")
-            mend = "let pods ask for fewer cores" if what == "cores" else "make more slots a card"
-            text = f"{share} of the card memory is free on cards without free {what}: {mend}."
+            text = f"{share} of the card memory is free on {where}: {mend}."
             yield {"kind": what, "memory": memory, "text": text}
     idle = sum(each.cards_without_node for each in parts)
     cards = sum(pool.cards for pool in outcome.pools)

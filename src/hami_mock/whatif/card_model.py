@@ -8,6 +8,8 @@ from hami_mock.hami.mig import MigProfile
 from hami_mock.vendors.hami_vendor import HamiVendor
 from hami_mock.whatif.arrays import Truth, Whole, np
 
+_LEFT = ("memory", "cores", "slots", "occupied", "compute")
+
 
 class CardKind(NamedTuple):
     """A card as HAMi's scheduler has it when it is empty."""
@@ -64,6 +66,14 @@ class Cards:
         self.memory, self.cores = self.all_memory.copy(), self.all_cores.copy()
         self.slots = self.all_slots.copy()
         self.occupied, self.compute = np.zeros_like(self.kind), np.zeros_like(self.kind)
+
+    def saved(self) -> dict[str, Whole]:
+        """Return what is left of the cards, for `restore`."""
+        return {name: getattr(self, name).copy() for name in _LEFT}
+
+    def restore(self, saved: Mapping[str, Whole]) -> None:
+        for name in _LEFT:
+            setattr(self, name, saved[name])
 
     def by_kind(self, amounts: Sequence[int]) -> Whole:
         """Return for each card the amount of its kind."""

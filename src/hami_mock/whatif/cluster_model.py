@@ -41,6 +41,13 @@ class PoolModel(NamedTuple):
     labels: Mapping[str, str]
 
 
+class Saved(NamedTuple):
+    """What was left of each resource on the nodes, and of each vendor's cards."""
+
+    left: Mapping[str, Whole]
+    cards: Mapping[str, Mapping[str, Whole]]
+
+
 @dataclass
 class Cluster:
     """The nodes of some pools, and what is left of each resource on them."""
@@ -61,6 +68,16 @@ class Cluster:
             self.all[name] = np.repeat(np.array(each, dtype=np.int64), sizes)
         self.left = {name: amounts.copy() for name, amounts in self.all.items()}
         self.cards = {each.vendor.word: each for each in _all_cards(self.models, self.first)}
+
+    def saved(self) -> Saved:
+        """Return what is left of everything, for `restore`."""
+        cards = {word: cards.saved() for word, cards in self.cards.items()}
+        return Saved({name: amounts.copy() for name, amounts in self.left.items()}, cards)
+
+    def restore(self, saved: Saved) -> None:
+        self.left.update(saved.left)
+        for word, cards in saved.cards.items():
+            self.cards[word].restore(cards)
 
     def name(self, node: int) -> str:
         return self.pool_of(node).node_name(self.index(node))

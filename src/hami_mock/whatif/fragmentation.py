@@ -8,21 +8,28 @@ card isn't fragmented, whatever there are of pods.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import add
 from typing import NamedTuple
 
 from hami_mock.vendors.hami_vendor import HamiVendor
+from hami_mock.whatif.arrays import Truth, Whole, np
 from hami_mock.whatif.demand import Workload
 from hami_mock.whatif.outcome import CardUse, Outcome, Placement
 from hami_mock.whatif.requests import Request, is_wanted, requests
 
 PARTS = ("memory", "cores", "slots", "mig")
-_MOST_POINTS = 60
-_MOST_WORK = 200_000
-"""Cards times wishes up to which fragmentation is followed over time."""
+_MOST_POINTS = 120
 STEPS = 10
 """Into how many steps a side of the heat map is cut, beside one for what is used up."""
+
+
+class Point(NamedTuple):
+    """The fragmented share of the free memory, when so many pods had arrived."""
+
+    arrived: int
+    share: float
+    time: float
 
 
 class Wish(NamedTuple):
@@ -82,9 +89,10 @@ def left_by_pool(cards: Iterable[CardUse], wishes: Sequence[Wish]) -> dict[str, 
     """Return what is left of each pool's cards."""
     # A node's name and a card's number say nothing here: thousands of cards are a few kinds.
     kinds = Counter(map(_kind, cards))
+    takers = Takers(wishes)
     found: dict[str, Left] = {}
     for card, count in kinds.items():
-        found[card.pool] = found.get(card.pool, Left()).plus(_left(card, count, wishes))
+        found[card.pool] = found.get(card.pool, Left()).plus(_left(card, count, takers))
     return found
 
 
@@ -93,18 +101,74 @@ def _kind(card: CardUse) -> CardUse:
 
 
 def _emptied(card: CardUse) -> CardUse:
-    return card._replace(memory_used=0, cores_used=0, slots_used=0, mig_used=0)
+    return _kind(card)._replace(pool="", memory_used=0, cores_used=0, slots_used=0, mig_used=0)
 
 
-def _left(card: CardUse, count: int, wishes: Sequence[Wish]) -> Left:
+def _left(card: CardUse, count: int, takers: "Takers") -> Left:
     free = tuple(amount * count for amount in free_of(card))
-    able = [wish for wish in wishes if fits(wish, _emptied(card))]
-    pods = sum(wish.pods for wish in able)
-    if not pods:
+    lost = takers.lost(card)
+    if lost is None:
         return Left(free)
-    lost = sum(wish.pods for wish in able if not fits(wish, card)) / pods
     useless = free if lost == 1 else _NOTHING
     return Left(free, free, tuple(lost * amount for amount in free), useless)
+
+
+class Takers:
+    """Who could have a card if it were empty, and which share of them can't have what is left."""
+
+    def __init__(self, wishes: Sequence[Wish]) -> None:
+        self._wishes = wishes
+        self._shares: dict[CardUse, _Shares] = {}
+        self._known: dict[CardUse, float | None] = {}
+
+    def lost(self, card: CardUse) -> float | None:
+        """Return that share, by pods; None: nobody would have the card even if it were empty."""
+        state = _kind(card)._replace(pool="")
+        if state not in self._known:
+            empty = _emptied(card)
+            if empty not in self._shares:
+                self._shares[empty] = _shares_of(empty, self._wishes)
+            self._known[state] = self._shares[empty].lost(state)
+        return self._known[state]
+
+
+class _Shares(NamedTuple):
+    """What the wishes take of an empty card that would do for them, side by side."""
+
+    pods: Whole
+    memory: Whole
+    cores: Whole
+    slots: Whole
+    mig: Whole
+    alone: Truth
+
+    def lost(self, card: CardUse) -> float | None:
+        if not len(self.pods):
+            return None
+        memory, cores, slots, mig = free_of(card)
+        fits = (self.memory <= memory) & (self.slots <= slots)
+        if card.mig:
+            fits &= self.mig <= mig
+        else:
+            fits &= self.cores <= cores
+            if card.slots_used:
+                fits &= ~self.alone
+        every = int(self.pods.sum())
+        return (every - int(self.pods[fits].sum())) / every
+
+
+def _shares_of(empty: CardUse, wishes: Sequence[Wish]) -> _Shares:
+    found = []
+    for wish in wishes:
+        share = wish.request.share_of(empty.memory, empty.cores, empty.slots)
+        if share and fits(wish, empty):
+            # An instance has about as large a share of the memory as of the slices.
+            mig = max(1, share.memory * empty.mig // empty.memory) if empty.mig else 0
+            alone = share.cores >= empty.cores
+            found.append((wish.pods, share.memory, share.cores, share.slots, mig, alone))
+    columns = np.array(found, dtype=np.int64).reshape(len(found), 6).T
+    pods, memory, cores, slots, slices, is_alone = columns
+    return _Shares(pods, memory, cores, slots, slices, is_alone > 0)
 
 
 def free_of(card: CardUse) -> tuple[int, int, int, int]:
@@ -148,60 +212,69 @@ def _step(free: int, whole: int) -> int:
     return 0 if free * 100 <= whole else math.ceil(STEPS * free / whole)
 
 
-def over_time(outcome: Outcome, wishes: Sequence[Wish]) -> list[tuple[int, float]]:
-    """Return the fragmented share of the free memory after so many pods have arrived.
-
-    Nothing where pods have ended, which nobody wrote down, or where it would take long. Cards that
-    are cut into instances aren't in it.
-    """
-    placed = sorted(outcome.placements, key=lambda each: each.number)
-    if outcome.taken.pods != len(placed) or len(outcome.cards) * len(wishes) > _MOST_WORK:
-        return []
+def over_time(outcome: Outcome, wishes: Sequence[Wish]) -> list[Point]:
+    """Return the fragmented share of the free memory as pods come and end."""
     replay = _Replay(outcome.cards, wishes)
-    step = max(1, len(placed) // _MOST_POINTS)
-    found = []
-    for count, placement in enumerate(placed, 1):
-        replay.put(placement)
-        if count % step == 0 or count == len(placed):
-            found.append((placement.number + 1, replay.share()))
-    return [(arrived, share) for arrived, share in found if share is not None]
+    if not replay.has_cards:
+        return []
+    events = sorted(_events(outcome.placements))
+    step = -(-len(events) // _MOST_POINTS)
+    found, after = [], 0
+    for count, (time, is_begin, place, number) in enumerate(events, 1):
+        replay.move(outcome.placements[number], 1 if is_begin else -1)
+        after = max(after, place)
+        if count % step == 0 or count == len(events):
+            share = replay.share()
+            found += [] if share is None else [Point(after, share, time)]
+    return found
+
+
+def _events(placements: Iterable[Placement]) -> Iterator[tuple[float, bool, int, int]]:
+    """Yield when pods begin and end: who ends at the same time makes room for others before."""
+    for number, each in enumerate(placements):
+        begun = each.arrived + each.waited
+        if each.ended == begun:
+            continue
+        yield begun, True, each.after, number
+        if each.ended is not None:
+            yield each.ended, False, each.after, number
 
 
 class _Replay:
-    """Cards that fill up again, one pod after the other; those that are alike are counted."""
+    """Cards that fill up again, as the pods came and went; those that are alike are counted."""
 
     def __init__(self, cards: Iterable[CardUse], wishes: Sequence[Wish]) -> None:
-        self._wishes = wishes
-        self._cards = {
-            (card.node, card.vendor, card.card): _kind(_emptied(card))
-            for card in cards
-            if not card.mig
-        }
+        self._takers = Takers(wishes)
+        self._cards = {(card.node, card.vendor, card.card): _emptied(card) for card in cards}
         self._kinds = Counter(self._cards.values())
-        self._known: dict[CardUse, Left] = {}
 
-    def put(self, placement: Placement) -> None:
+    @property
+    def has_cards(self) -> bool:
+        return bool(self._cards)
+
+    def move(self, placement: Placement, sign: int) -> None:
+        """Put a pod on its cards, or with -1 take it away."""
         for share in placement.cards:
             place = placement.node, share.vendor, share.card
-            if card := self._cards.get(place):
-                self._kinds[card] -= 1
-                fuller = card._replace(
-                    memory_used=card.memory_used + share.memory,
-                    cores_used=card.cores_used + share.cores,
-                    slots_used=card.slots_used + share.slots,
-                )
-                self._kinds[fuller] += 1
-                self._cards[place] = fuller
+            card = self._cards[place]
+            self._kinds[card] -= 1
+            if not self._kinds[card]:
+                del self._kinds[card]
+            self._cards[place] = now = card._replace(
+                memory_used=card.memory_used + sign * share.memory,
+                cores_used=card.cores_used + sign * share.cores,
+                slots_used=card.slots_used + sign * share.slots,
+                mig_used=card.mig_used + sign * share.mig,
+            )
+            self._kinds[now] += 1
 
     def share(self) -> float | None:
-        total = wanted = 0.0
+        fragmented = wanted = 0.0
         for card, count in self._kinds.items():
-            if count:
-                if card not in self._known:
-                    self._known[card] = _left(card, 1, self._wishes)
-                total += count * self._known[card].fragmented[0]
-                wanted += count * self._known[card].wanted[0]
-        return total / wanted if wanted else None
+            if (lost := self._takers.lost(card)) is not None:
+                free = count * (card.memory - card.memory_used)
+                fragmented, wanted = fragmented + lost * free, wanted + free
+        return fragmented / wanted if wanted else None
 
 
 def step_names() -> list[str]:

@@ -106,8 +106,8 @@ class Needs:
 class HamiFit:
     """The cards of a cluster, and the pods on them."""
 
-    def __init__(self, cluster: Cluster, policy: CardPolicy) -> None:
-        self._cluster, self._policy = cluster, policy
+    def __init__(self, cluster: Cluster, policy: CardPolicy, *, has_webhook: bool = True) -> None:
+        self._cluster, self._policy, self._has_webhook = cluster, policy, has_webhook
         self._vendors = cluster.vendors
         self._asked: dict[int, tuple[ContainerRequests, ...]] = {}
         self._needs: dict[int, list[list[Needs]]] = {}
@@ -121,13 +121,15 @@ class HamiFit:
 
     def asked(self, kind: PodKind) -> tuple[ContainerRequests, ...]:
         if (found := self._asked.get(id(kind))) is None:
-            found = self._asked[id(kind)] = requests(kind, self._vendors)
+            found = self._asked[id(kind)] = requests(
+                kind, self._vendors, has_webhook=self._has_webhook
+            )
         return found
 
     def fits(self, kind: PodKind) -> Truth:
         """Return the nodes with cards for each of a pod's containers, looked at alone."""
         fits = np.ones(self._cluster.size, dtype=bool)
-        for needs in self._each(kind):
+        for needs in self.needs(kind):
             fits &= needs.enough(self._cluster.size)
         return fits
 
@@ -139,7 +141,7 @@ class HamiFit:
             found[reason] = found[reason] | more if reason in found else more
 
         left = nodes.copy()
-        for needs in self._each(kind):
+        for needs in self.needs(kind):
             own = left & ~needs.enough(self._cluster.size)
             left &= ~own
             for reason, some in self._reasons(needs):
@@ -173,7 +175,7 @@ class HamiFit:
     def try_on(self, kind: PodKind, node: int) -> tuple[Shares | None, Counter[str]]:
         """Choose cards for all containers of a pod on a node; None: it can't, and why."""
         containers = self.asked(kind)
-        words = {needs.word for needs in self._each(kind)}
+        words = {needs.word for needs in self.needs(kind)}
         base = {word: card_fit.cards_on(self._cluster.cards[word], node) for word in words}
         taken: dict[str, dict[int, Taken]] = {}
         peaks: dict[str, dict[int, Taken]] = {}
@@ -218,7 +220,8 @@ class HamiFit:
                 slots, cores, memory = slots + each.slots, cores + each.cores, memory + each.memory
         return slots, cores, memory
 
-    def _each(self, kind: PodKind) -> Iterator[Needs]:
+    def needs(self, kind: PodKind) -> Iterator[Needs]:
+        """Yield what a pod's containers need of cards, each looked at alone."""
         return chain.from_iterable(self._needed(kind))
 
     def _needed(self, kind: PodKind) -> list[list[Needs]]:

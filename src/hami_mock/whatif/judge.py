@@ -20,10 +20,11 @@ from hami_mock.settings.pools import Pool
 from hami_mock.whatif.cluster_model import FLEET, cluster_of
 from hami_mock.whatif.demand import Container, PodKind, Toleration, Workload
 from hami_mock.whatif.manifests import Object, pod_manifest
-from hami_mock.whatif.placer import Waiting, in_order
+from hami_mock.whatif.placer import in_order, place
 from hami_mock.whatif.placing import Placing
 from hami_mock.whatif.rules import NodePolicy, Rules, Scheduler
 from hami_mock.whatif.verdict import Decision, Verdict, compare, reasons_of
+from hami_mock.whatif.waiting import Waiting
 
 _NAMESPACE = "default"
 _AT_ONCE = 16
@@ -94,7 +95,7 @@ def judge(pools: Sequence[Pool], workload: Workload, rules: Rules, programs: Pro
 async def hear(
     running: Sandbox, pools: Sequence[Pool], workload: Workload, rules: Rules
 ) -> Verdict:
-    """Do so in a court that is open, and leave it empty."""
+    """Do so in a court that is open, and leave it empty. Pods don't end there."""
     placing = _placing(pools, workload, rules)
     queue = in_order(workload, placing)
     async with Kubernetes(running.kubeconfig) as kube:
@@ -103,7 +104,8 @@ async def hear(
             decisions = await _decisions(kube, placing, queue)
         finally:
             await _clear(kube)
-    return compare(placing, queue, decisions)
+    own = place(pools, workload, placing.rules, has_ends=False)
+    return compare(placing, queue, decisions)._replace(alone=len(own.placements))
 
 
 def _placing(pools: Sequence[Pool], workload: Workload, rules: Rules) -> Placing:

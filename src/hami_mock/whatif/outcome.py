@@ -13,7 +13,8 @@ class CardShare(NamedTuple):
     """What a pod has of one card; `profile` is the MIG instance that it is, if it is one.
 
     `vendor` is HAMi's word for the card's vendor, `card` the card's number among that vendor's
-    cards of the node. A scheduler that sees no cards gives shares of no card (-1).
+    cards of the node, `mig` the compute slices of an instance. A scheduler that sees no cards gives
+    shares of no card (-1).
     """
 
     vendor: str
@@ -22,13 +23,15 @@ class CardShare(NamedTuple):
     cores: int
     profile: str = ""
     slots: int = 1
+    mig: int = 0
 
 
 class Placement(NamedTuple):
     """A pod that found a node.
 
     `owner` is the document or trace that the pod is of (deployment/web), `number` its place in the
-    order of arrival, `waited` how long it had to wait for others to end.
+    order of arrival, `waited` how long it had to wait for others to end, `after` how many pods had
+    arrived by then, `ended` when it was over (None: it wasn't).
     """
 
     pod: str
@@ -39,6 +42,8 @@ class Placement(NamedTuple):
     cards: tuple[CardShare, ...]
     arrived: float = 0.0
     waited: float = 0.0
+    after: int = 0
+    ended: float | None = None
 
 
 class Refusal(NamedTuple):
@@ -87,13 +92,15 @@ class Stranded(NamedTuple):
 
     - memory_without_cores, memory_without_slots: MiB free on cards without a free core, or slot
     - cores_without_memory, cores_without_slots: cores free on cards without memory, or slot
-    - cards_without_node: untouched cards on nodes without CPU, memory or room for a pod
+    - memory_without_node: MiB free on cards of full nodes: without CPU, memory or room for a pod
+    - cards_without_node: cards of full nodes that nobody has a part of
     """
 
     memory_without_cores: int = 0
     memory_without_slots: int = 0
     cores_without_memory: int = 0
     cores_without_slots: int = 0
+    memory_without_node: int = 0
     cards_without_node: int = 0
 
     def plus(self, other: "Stranded") -> "Stranded":
@@ -101,7 +108,7 @@ class Stranded(NamedTuple):
 
 
 class CardUse(NamedTuple):
-    """A card at the end; `mig` and `mig_used` are compute slices, where it is cut."""
+    """A card at the fullest moment; `mig` and `mig_used` are compute slices, where it is cut."""
 
     pool: str
     node: str
@@ -120,7 +127,7 @@ class CardUse(NamedTuple):
 
 @dataclass(frozen=True)
 class PoolUse:
-    """A pool at the end. `cards_touched` are those that somebody has a part of."""
+    """A pool at the fullest moment. `cards_touched` are those that somebody has a part of."""
 
     pool: str
     nodes: int
@@ -147,12 +154,21 @@ class Moment(NamedTuple):
     stranded: Stranded
 
 
+class Fullest(NamedTuple):
+    """When the fleet was fullest: how many pods had arrived by then, and how many ran."""
+
+    time: float
+    arrived: int
+    running: int
+
+
 @dataclass(frozen=True)
 class Outcome:
     """All of it. `policy` and `scheduler` are the rules by which it came about.
 
-    Where the workload has durations, `placements` are all that ever ran, and `pools`, `cards` and
-    `refusals` tell of the end: who still waits is refused.
+    Where the workload has durations, `placements` are all that ever ran, and `refusals` tell of
+    the end: who still waits is refused. `pools` and `cards` tell of the moment `fullest`; None: of
+    the end, when nothing has been fuller.
     """
 
     policy: str
@@ -164,6 +180,7 @@ class Outcome:
     timeline: tuple[Moment, ...]
     seconds: float = 0.0
     """How long the placer took."""
+    fullest: Fullest | None = None
 
     @property
     def arrived(self) -> int:

@@ -7,31 +7,22 @@ first.
 
 import heapq
 import time
-from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from hami_mock.settings.pools import Pool
 from hami_mock.whatif.accounting import Account
 from hami_mock.whatif.arrays import np
 from hami_mock.whatif.cluster_model import cluster_of
-from hami_mock.whatif.demand import Arrival, PodKind, Workload
+from hami_mock.whatif.demand import PodKind, Workload
+from hami_mock.whatif.fullest import FullestMoment
 from hami_mock.whatif.outcome import Amounts, Moment, Outcome, Placement, Refusal
 from hami_mock.whatif.placing import Choice, Placing
 from hami_mock.whatif.requests import asks_text
 from hami_mock.whatif.rules import Rules
+from hami_mock.whatif.waiting import Waiting, WaitingRoom
 
 _MOMENTS = 400
 """About so many points of a timeline are kept."""
-
-
-class Waiting(NamedTuple):
-    """A pod in the order in which it is tried; `only` is the one node that it is for."""
-
-    time: float
-    rank: int
-    number: int
-    arrival: Arrival
-    only: int | None
 
 
 def place(
@@ -44,8 +35,8 @@ def place(
     """
     begin = time.perf_counter()
     fleet = tuple(pools)
-    kinds = (arrival.kind for arrival in workload.arrivals)
-    run = _Run(Placing(cluster_of(fleet), kinds, rules), has_ends=has_ends)
+    kinds = [*dict.fromkeys(arrival.kind for arrival in workload.arrivals)]
+    run = _Run(Placing(cluster_of(fleet), kinds, rules), kinds, has_ends=has_ends)
     run.play(workload)
     run.compare(lambda kinds: Placing(cluster_of(fleet), kinds, rules))
     return run.outcome(time.perf_counter() - begin)
@@ -71,45 +62,45 @@ def _nodes_for(kind: PodKind, placing: Placing) -> Iterator[int | None]:
 
 
 class _Run:
-    def __init__(self, placing: Placing, *, has_ends: bool) -> None:
+    def __init__(self, placing: Placing, kinds: Collection[PodKind], *, has_ends: bool) -> None:
         self._placing, self._has_ends = placing, has_ends
         self._account = Account(placing)
         self._running: list[tuple[float, int, Waiting, Choice]] = []
-        self._waiting: list[Waiting] = []
+        self._waiting = WaitingRoom(placing, kinds)
         self._placements: dict[int, Placement] = {}
         self._timeline: list[Moment] = []
-        self._hopeless: set[tuple[int, int | None]] = set()
-        """Pods like these find no place until somebody ends."""
         self._refused: dict[tuple[int, int | None], list[dict[str, int]]] = {}
         self._asked, self._taken = np.zeros((2, len(Amounts._fields)), dtype=np.int64)
-        self._now = 0.0
+        self._now, self._arrived = 0.0, 0
+        self._fullest = FullestMoment(placing.cluster, self._account.there())
 
     def play(self, workload: Workload) -> None:
         queue = in_order(workload, self._placing)
-        step = max(1, len(queue) // _MOMENTS)
+        step = -(-len(queue) // _MOMENTS)
         for arrived, pod in enumerate(queue, 1):
             self._end_until(pod.time)
+            self._now, self._arrived = pod.time, arrived
             self._asked += self._account.asked(pod.arrival.kind)
-            if not self._try(pod, pod.time):
-                self._waiting.append(pod)
+            if self._waiting.is_hopeless(pod) or not self._try(pod):
+                self._waiting.add(pod)
             if arrived % step == 0 or arrived == len(queue):
-                self._note(pod.time, arrived)
+                self._note()
         # Nobody else comes; but who waits may still get the place of somebody who ends.
+        ends = 0
         while self._waiting and self._running:
             self._end_until(self._running[0][0])
-            self._note(self._now, len(queue))
+            ends += 1
+            if ends % step == 0 or not (self._waiting and self._running):
+                self._note()
 
-    def _try(self, pod: Waiting, now: float) -> bool:
+    def _try(self, pod: Waiting) -> bool:
         arrival, kind = pod.arrival, pod.arrival.kind
-        if (alike := (id(kind), pod.only)) in self._hopeless:
-            return False
         choice = self._placing.choose(kind, pod.only)
         if choice is None:
-            if self._placing.stays_refused(kind):
-                self._hopeless.add(alike)
             return False
         self._placing.put(kind, choice)
         self._taken += self._account.taken(kind, choice.shares)
+        self._fullest.grew()
         cluster = self._placing.cluster
         self._placements[pod.number] = Placement(
             arrival.name,
@@ -119,49 +110,63 @@ class _Run:
             cluster.name(choice.node),
             self._account.shares(choice.shares),
             arrival.time,
-            now - arrival.time,
+            self._now - arrival.time,
+            self._arrived,
         )
         if self._has_ends and arrival.lasts is not None:
-            heapq.heappush(self._running, (now + arrival.lasts, pod.number, pod, choice))
+            heapq.heappush(self._running, (self._now + arrival.lasts, pod.number, pod, choice))
         return True
 
     def _end_until(self, now: float) -> None:
         """Let all pods end whose time has come, and try those that wait after each."""
         while self._running and self._running[0][0] <= now:
+            self._fullest.look(self._now, self._arrived, self._taken)
             self._now = self._running[0][0]
+            freed = set()
             while self._running and self._running[0][0] == self._now:
                 _, _, pod, choice = heapq.heappop(self._running)
                 self._end(pod, choice)
-            self._retry()
+                freed.add(choice.node)
+            if self._waiting:
+                self._waiting.retry(freed, self._try)
 
     def _end(self, pod: Waiting, choice: Choice) -> None:
         kind = pod.arrival.kind
         self._placing.take_away(kind, choice)
-        self._hopeless.clear()
         self._taken -= self._account.taken(kind, choice.shares)
         self._asked -= self._account.asked(kind)
+        self._placements[pod.number] = self._placements[pod.number]._replace(ended=self._now)
 
-    def _retry(self) -> None:
-        waiting = sorted(self._waiting, key=lambda each: (each.rank, each.time, each.number))
-        self._waiting = [pod for pod in waiting if not self._try(pod, self._now)]
-
-    def _note(self, now: float, arrived: int) -> None:
+    def _note(self) -> None:
         placed, waiting = len(self._placements), len(self._waiting)
         asked, taken = (Amounts(*each.tolist()) for each in (self._asked, self._taken))
-        stranded = self._account.stranded()
-        self._timeline.append(Moment(now, arrived, placed, waiting, asked, taken, stranded))
+        self._timeline.append(
+            Moment(
+                self._now,
+                self._arrived,
+                placed,
+                waiting,
+                asked,
+                taken,
+                self._account.stranded(),
+            )
+        )
 
     def outcome(self, seconds: float) -> Outcome:
+        """Return what came of it; the pools are shown as they were at the fullest moment."""
         rules = self._placing.rules
+        refusals = tuple(map(self._refusal, self._waiting))
+        fullest = self._fullest.restore(self._taken)
         return Outcome(
             policy=rules.policy,
             scheduler=rules.scheduler,
             placements=tuple(self._placements[number] for number in sorted(self._placements)),
-            refusals=tuple(map(self._refusal, sorted(self._waiting, key=lambda each: each.number))),
+            refusals=refusals,
             pools=self._account.pools(),
             cards=tuple(self._account.cards()),
             timeline=tuple(self._timeline),
             seconds=seconds,
+            fullest=fullest,
         )
 
     def compare(self, empty: Callable[[Iterable[PodKind]], Placing]) -> None:

@@ -31,7 +31,7 @@ class Placing:
         self.is_hami = rules.scheduler is Scheduler.HAMI
         names = [name for vendor in cluster.vendors for name in _names(vendor)]
         self.nodes = NodeFit(cluster, kinds, names if self.is_hami else ())
-        self.hami = HamiFit(cluster, rules.cards)
+        self.hami = HamiFit(cluster, rules.cards, has_webhook=self.is_hami)
         self._full = HamiScores(cluster)
         counts = (vendor.resources.count for vendor in cluster.vendors)
         self.scored = (*_SHARED, *dict.fromkeys(counts))

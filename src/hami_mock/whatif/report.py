@@ -81,13 +81,15 @@ def document(asked: Asked, answers: Answers) -> dict[str, Any]:
             "seed": asked.seed,
         },
         "answer": _answer(outcome),
+        "moment": _when(outcome),
         "reasons": _reasons(outcome),
         "total": _total(outcome, left),
         "peak": _peak(outcome),
         "pools": [_pool(pool, left.get(pool.pool, Left())) for pool in outcome.pools],
         "heat": {"steps": step_names(), "cards": heat(outcome.cards)},
         "fragmentation": [
-            [arrived, round(share, 4)] for arrived, share in over_time(outcome, asked.wishes)
+            [each.arrived, round(each.share, 4), each.time]
+            for each in over_time(outcome, asked.wishes)
         ],
         "timeline": [_moment(moment) for moment in chosen(outcome.timeline)],
         "policies": [_policy(each, asked.wishes) for each in answers.outcomes],
@@ -110,6 +112,19 @@ def _answer(outcome: Outcome) -> dict[str, Any]:
         "waited": len(waits),
         "longest_wait": max(waits, default=0.0),
         "seconds": round(outcome.seconds, 3),
+    }
+
+
+def _when(outcome: Outcome) -> dict[str, Any]:
+    """Return the moment that pools and cards are told of."""
+    if outcome.fullest:
+        return {"is_fullest": True, **outcome.fullest._asdict()}
+    last = outcome.timeline[-1].time if outcome.timeline else 0.0
+    return {
+        "is_fullest": False,
+        "time": last,
+        "arrived": outcome.arrived,
+        "running": outcome.taken.pods,
     }
 
 
@@ -144,9 +159,10 @@ def _total(outcome: Outcome, left: Mapping[str, Left]) -> dict[str, Any]:
 def _peak(outcome: Outcome) -> dict[str, float | None]:
     """Return the largest share of each resource that was ever taken."""
     there, found = outcome.there, {}
+    moments = (outcome.taken, *(moment.taken for moment in outcome.timeline))
     for key in UNITS:
-        taken = (getattr(moment.taken, key) for moment in outcome.timeline)
-        found[key] = _share(max(taken, default=0), getattr(there, key))
+        most = max(getattr(taken, key) for taken in moments)
+        found[key] = _share(most, getattr(there, key))
     return found
 
 

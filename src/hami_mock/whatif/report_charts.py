@@ -17,6 +17,7 @@ _STRANDED = {
     "memory_without_cores": ("memory without cores", "memory"),
     "memory_without_slots": ("memory without slots", "memory"),
     "cores_without_memory": ("cores without memory", "cores"),
+    "memory_without_node": ("memory on full nodes", "memory"),
     "cards_without_node": ("cards on full nodes", "cards"),
 }
 _TIMES = ((2 * 86400, 86400, "days"), (2 * 3600, 3600, "hours"), (120, 60, "minutes"))
@@ -56,20 +57,27 @@ def allocated(report: Data) -> str:
 
 def fragmented(report: Data) -> str:
     """Draw how much of the free card memory the pods of the workload can't use."""
-    points = [(arrived, 100 * share) for arrived, share in report["fragmentation"]]
-    x, y = Axis("pods arrived", is_whole=True), Axis("% of the free card memory", most=100.0)
-    return line_chart("Fragmentation over time", x, y, [Series("fragmented", points)])
+    axis, place, size = _across(report)
+    at = {"arrived": 0, "time": 2}[place]
+    points = [(point[at] / size, 100 * point[1]) for point in report["fragmentation"]]
+    y = Axis("% of the free card memory", most=100.0)
+    return line_chart("Fragmentation over time", axis, y, [Series("fragmented", points)])
+
+
+def _across(report: Data) -> tuple[Axis, str, float]:
+    """Return an axis of time, or of pods where there are no times, its key and its unit."""
+    seconds = max((each["time"] for each in report["timeline"]), default=0.0)
+    if not seconds:
+        return Axis("pods arrived", is_whole=True), "arrived", 1
+    units = (unit for unit in _TIMES if seconds >= unit[0])
+    _, size, unit = next(units, (0, 1, "seconds"))
+    return Axis(f"{unit} since the first pod"), "time", size
 
 
 def stranded(report: Data) -> str:
     """Draw what is free and of no use, over time, or from pod to pod where there are no times."""
     total, timeline = report["total"], report["timeline"]
-    seconds = max((each["time"] for each in timeline), default=0.0)
-    key, size, label = "arrived", 1, "pods arrived"
-    if seconds:
-        units = (unit for unit in _TIMES if seconds >= unit[0])
-        key, (_, size, unit) = "time", next(units, (0, 1, "seconds"))
-        label = f"{unit} since the first pod"
+    axis, key, size = _across(report)
     lines: list[Series] = []
     for part, (name, whole) in _STRANDED.items():
         there = total["cards"] if whole == "cards" else total[whole]["there"]
@@ -82,7 +90,7 @@ def stranded(report: Data) -> str:
     highest = max((y for line in lines for _, y in line.points), default=0.0)
     # Less than a percent is drawn as little as it is.
     y = Axis(_FLEET, most=max(1.0, highest))
-    return line_chart("Stranded capacity over time", Axis(label), y, lines)
+    return line_chart("Stranded capacity over time", axis, y, lines)
 
 
 def heat(report: Data) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 from hami_mock import __version__
 from hami_mock.kit.text import cut
 from hami_mock.whatif import report_charts as charts
-from hami_mock.whatif.report_text import gib, headline, percent, rules_line, waits_line
+from hami_mock.whatif.report_text import gib, headline, percent, rules_line, waits_line, when
 
 Data = Mapping[str, Any]
 
@@ -46,7 +46,8 @@ _WORDS = (
     (
         "Stranded",
         "what is free beside something that is used up: memory on cards without cores or slots, "
-        "cores on cards without memory, cards on nodes without CPU, memory or room for pods.",
+        "cores on cards without memory, cards and their memory on nodes without CPU, memory or "
+        "room for pods.",
     ),
     (
         "They lack",
@@ -54,6 +55,7 @@ _WORDS = (
         "if none would.",
     ),
 )
+_AT_END = " at the end"
 _NOT_MODELLED = "docs/whatif.md says what is modelled, and what isn't."
 
 
@@ -89,7 +91,7 @@ def _figures(report: Data) -> Iterator[str]:
 
 
 def _share(report: Data, key: str) -> str:
-    """Return how much is allocated at the end, and at most where that was more."""
+    """Return how much is allocated as it is shown, and at most where that was more."""
     share, peak = report["total"][key]["share"], report["peak"][key]
     at_most = f" (peak {percent(peak)})" if peak and percent(peak) != percent(share) else ""
     return f"{percent(share)}{at_most}"
@@ -138,8 +140,8 @@ def _charts(report: Data) -> Iterator[str]:
     yield _figure(
         "heat",
         "What is left of each card",
-        "How many cards have so much free memory and so many free cores at the end. In the frame "
-        "one of both is used up, and what is left of the other is stranded.",
+        f"How many cards have so much free memory and so many free cores{when(report) or _AT_END}. "
+        "In the frame one of both is used up, and what is left of the other is stranded.",
         charts.heat(report),
     )
     if any(each["nodes"] for each in report["purchases"]):
@@ -196,7 +198,8 @@ def _pools(report: Data) -> str:
     )
     more = len(pools) - len(shown)
     note = f'<p class="about">The table has {more} more pools.</p>' if more else ""
-    about = '<p class="about">How much of each pool is allocated; hatched: free and useless.</p>'
+    said = f"How much of each pool is allocated{when(report)}; hatched: free and useless."
+    about = f'<p class="about">{_text(said)}</p>'
     header = ("pool", *charts.BARS.values(), "fragmented", "useless")
     rows = [
         [

@@ -12,6 +12,16 @@ Data = Mapping[str, Any]
 _NARROW = 80
 _MOST_POOLS = 40
 _LETTERS_OF_A_NAME = 60
+_LEFT = (
+    "POOL",
+    "FREE",
+    "FRAGMENTED",
+    "USELESS",
+    "NO CORES",
+    "NO SLOTS",
+    "NO CPU/RAM",
+    "IDLE CARDS",
+)
 _SHARES = ("memory", "cores", "slots", "mig", "cpu", "ram")
 
 
@@ -51,16 +61,23 @@ def waits_line(report: Data) -> str:
     return f"{answer['waited']:,} of them waited for others to end, at most {longest}."
 
 
+def when(report: Data) -> str:
+    """Return when the fleet was as it is shown; nothing where that is the end."""
+    moment = report["moment"]
+    if not moment["is_fullest"]:
+        return ""
+    after = durations.show(round(moment["time"]))
+    return f" when the fleet is fullest (after {after}, {moment['running']:,} pods running)"
+
+
 def rules_line(report: Data) -> str:
     """Return on what, and by which rules."""
     fleet, rules = report["fleet"], report["rules"]
     of_cards = f" with {_count(fleet['cards'], 'card')}" if fleet["cards"] else ""
     added = ", ".join(f"{more:+} of {pool}" for pool, more in fleet["added"].items())
     who = {"hami": "HAMi's scheduler", "kube": "kube-scheduler alone"}[rules["scheduler"]]
-    policy = f", policy {rules['policy']}" if rules["scheduler"] == "hami" else ""
-    return (
-        f"On {_count(fleet['nodes'], 'node')}{of_cards}{added and f' ({added})'}, by {who}{policy}."
-    )
+    where = f"On {_count(fleet['nodes'], 'node')}{of_cards}{added and f' ({added})'}"
+    return f"{where}, by {who}, policy {rules['policy']}."
 
 
 def percent(share: float | None) -> str:
@@ -114,7 +131,7 @@ def _pools(report: Data, columns: int) -> Iterator[str]:
     rows = [_pool(pool, used) for pool in pools]
     if len(report["pools"]) > 1:
         rows.append(_pool({"pool": "all", **report["total"]}, used))
-    yield from _titled("What is taken")
+    yield from _titled(f"What is taken{when(report)}")
     header = ("POOL", "NODES", "CARDS", *(key.upper() for key in used))
     yield from table(header, rows, " " + "r" * (len(header) - 1), columns)
     yield from _more(report["pools"])
@@ -144,13 +161,14 @@ def _left(report: Data, columns: int) -> Iterator[str]:
             gib(pool["memory"]["useless"]),
             gib(pool["stranded"]["memory_without_cores"]),
             gib(pool["stranded"]["memory_without_slots"]),
+            gib(pool["stranded"]["memory_without_node"]),
             pool["stranded"]["cards_without_node"],
         )
         for pool in pools
     ]
-    yield from _titled("What is left of the cards' memory, and how useful it is")
-    header = ("POOL", "FREE", "FRAGMENTED", "USELESS", "NO CORES", "NO SLOTS", "IDLE CARDS")
-    yield from table(header, rows, " rrrRRR", columns)
+    then = " then" if report["moment"]["is_fullest"] else ""
+    yield from _titled(f"What is left of the cards' memory{then}, and how useful it is")
+    yield from table(_LEFT, rows, " rrrRRRR", columns)
 
 
 def _policies(policies: Sequence[Data], columns: int) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from hami_mock.vendors.asking import Selectors
 from hami_mock.vendors.hami_vendor import HamiVendor
-from hami_mock.whatif.demand import Container, PodKind
+from hami_mock.whatif.demand import PodKind
 
 NODE_POLICY = "hami.io/node-scheduler-policy"
 CARD_POLICY = "hami.io/gpu-scheduler-policy"
@@ -64,22 +64,41 @@ class ContainerRequests(NamedTuple):
     is_init: bool
 
 
-def requests(kind: PodKind, vendors: Iterable[HamiVendor]) -> tuple[ContainerRequests, ...]:
-    """Return the containers that ask for cards, init containers first."""
+def requests(
+    kind: PodKind, vendors: Iterable[HamiVendor], *, has_webhook: bool = True
+) -> tuple[ContainerRequests, ...]:
+    """Return the containers that ask for cards, init containers first.
+
+    Without HAMi's webhook nobody asks for a card in a container's name.
+    """
     known = tuple(vendors)
     ordered = sorted(kind.containers, key=lambda each: not each.is_init)
-    found = (ContainerRequests(tuple(_of(each, known)), each.is_init) for each in ordered)
+    found = (
+        ContainerRequests(tuple(_of(each.asks, known, has_webhook)), each.is_init)
+        for each in ordered
+    )
     return tuple(each for each in found if each.requests)
 
 
-def _of(container: Container, vendors: Iterable[HamiVendor]) -> Iterator[Request]:
+def _of(
+    asks: Mapping[str, int], vendors: Iterable[HamiVendor], has_webhook: bool
+) -> Iterator[Request]:
     for vendor in vendors:
         if vendor.scheduling.asks_slices:
-            request = _slices(container.asks, vendor)
+            request = _slices(asks, vendor)
         else:
-            request = _request(container.asks, vendor)
+            request = _request(_mutated(asks, vendor) if has_webhook else asks, vendor)
         if request:
             yield request
+
+
+def _mutated(asks: Mapping[str, int], vendor: HamiVendor) -> Mapping[str, int]:
+    """Return what HAMi's webhook makes of what a container asks for."""
+    names, count = vendor.resources, vendor.scheduling.asking.default_count
+    parts = (names.memory, names.percentage, names.cores)
+    if not count or asks.get(names.count) or not any(asks.get(name) for name in parts if name):
+        return asks
+    return {**asks, names.count: count}
 
 
 def _request(asks: Mapping[str, int], vendor: HamiVendor) -> Request | None:

@@ -36,6 +36,9 @@ POLICIES = {
 }
 """The policies by the names that users give; `hami` is what HAMi's chart sets."""
 
+DEFAULT_POLICIES = {Scheduler.HAMI: "hami", Scheduler.KUBE: "spread"}
+"""What a scheduler does that nobody has told anything."""
+
 
 @dataclass(frozen=True)
 class Rules:

@@ -13,9 +13,8 @@ from hami_mock.whatif.outcome import Outcome
 from hami_mock.whatif.policies import FleetFor, PlaceBy, compare
 from hami_mock.whatif.purchase import Market, Purchase, Tell, enlarged
 from hami_mock.whatif.report import Answers
-from hami_mock.whatif.rules import POLICIES, Rules, Scheduler
+from hami_mock.whatif.rules import DEFAULT_POLICIES, POLICIES, Rules, Scheduler
 
-DEFAULT_POLICY = "hami"
 _LITTLE_WORK = 1_000_000
 """Pods times nodes up to which all policies and purchases are tried, also if nobody asks."""
 _MOST_TRIED_POOLS = 8
@@ -35,6 +34,11 @@ class Question:
     buy: Sequence[str] | None = None
     share: float = 1.0
 
+    @property
+    def policy(self) -> str:
+        """The policy to tell of; without one, what the scheduler does by itself."""
+        return next(iter(self.policies), DEFAULT_POLICIES[self.scheduler])
+
 
 def answer(
     question: Question, fleet_for: FleetFor, place: PlaceBy, tell: Tell = lambda _: None
@@ -46,7 +50,7 @@ def answer(
         check_pools(question, pools)
         return enlarged(pools, question.added)
 
-    policies = question.policies or (DEFAULT_POLICY,)
+    policies = question.policies or (question.policy,)
     rules = [Rules(policy, question.scheduler) for policy in policies]
     outcomes = compare(rules, fleet, place, tell)
     if _is_helpless(outcomes[0]) and not question.policies and _sees_cards(question):

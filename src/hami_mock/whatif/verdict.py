@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from hami_mock.whatif.demand import PodKind
-from hami_mock.whatif.placer import Waiting
 from hami_mock.whatif.placing import Choice, Placing
+from hami_mock.whatif.waiting import Waiting
 
 _REASON = re.compile(r"(\d+) (.+)")
 _HEAD = re.compile(r"\d+/\d+ nodes are available: ")
@@ -38,13 +38,15 @@ class Verdict(NamedTuple):
     """How far both agree.
 
     `placed` are pods that the real scheduler placed; `chance` those of them for which it had
-    several equal nodes. `unlike` are the differences; without any, all totals are equal.
+    several equal nodes. `unlike` are the differences; without any, all totals are equal. `alone` is
+    how many the placer places that follows nobody: of equal nodes it takes the first.
     """
 
     pods: int
     placed: int
     chance: int
     unlike: tuple[Difference, ...]
+    alone: int = 0
 
 
 def reasons_of(message: str) -> dict[str, int]:

@@ -58,6 +58,26 @@ def test_the_trace_fits_because_pods_end_and_without_ends_it_does_not(capsys: Ca
     assert whatif("--workload", TRACE, "--stay", "--policy", "hami", "--buy", "cpu") == NOT_ENOUGH
 
 
+def test_where_pods_end_the_report_is_of_the_fullest_moment(capsys: Captured) -> None:
+    assert whatif("--workload", TRACE) == 0
+    assert "\nWhat is taken when the fleet is fullest (after 4h" in capsys.readouterr().out
+    assert whatif("--workload", TRACE, "-o", "json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["moment"]["running"] > 50
+    assert told["total"]["memory"]["share"] > 0.5
+    shares = [share for _, share, _ in told["fragmentation"]]
+    assert len(shares) > 50
+    assert max(shares) > 0
+
+
+def test_kube_scheduler_spreads_unless_told_otherwise(capsys: Captured) -> None:
+    kube = ("--workload", ALL[0], "--scheduler", "kube")
+    assert whatif(*kube) == 0
+    assert "by kube-scheduler alone, policy spread." in capsys.readouterr().out
+    assert whatif(*kube, "--policy", "binpack") == NOT_ENOUGH
+    assert "by kube-scheduler alone, policy binpack." in capsys.readouterr().out
+
+
 def test_json_text_and_page_tell_the_same(
     small: list[str], capsys: Captured, tmp_path: Path
 ) -> None:

@@ -43,13 +43,19 @@ REFUSALS = (
 )
 PLACEMENTS = tuple(
     Placement(
-        f"web-{n}", "deployment/web", n, "a100", "a100-0", (CardShare("NVIDIA", 0, 20480, 25),)
+        f"web-{n}",
+        "deployment/web",
+        n,
+        "a100",
+        "a100-0",
+        (CardShare("NVIDIA", 0, 20480, 25),),
+        after=n + 1,
     )
     for n in range(4)
 )
 THERE = Amounts(20, 163840, 200, 0, 64000, 2**39, 110)
 TAKEN = Amounts(4, 81920, 100, 0, 16000, 2**37, 4)
-STRANDED = Stranded(memory_without_cores=0, cores_without_memory=0, cards_without_node=1)
+STRANDED = Stranded(memory_without_node=81920, cards_without_node=1)
 POOL = PoolUse("a100", 1, 1, 2, 1, THERE, TAKEN, STRANDED)
 EMPTY = PoolUse("cpu", 2, 0, 0, 0, Amounts(cpu=8000, ram=2**34, pods=220), Amounts(), Stranded())
 

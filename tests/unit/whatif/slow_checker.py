@@ -52,7 +52,12 @@ class SlowNode:
         asks = container.asks
         if asks.get("cpu", 0) > self.cpu or asks.get("memory", 0) > self.ram or not self.pods:
             return False
-        return sum(_can_have(card, asks) for card in self.cards) >= asks.get(GPU, 0)
+        return sum(_can_have(card, asks) for card in self.cards) >= cards_of(asks)
+
+
+def cards_of(asks: Mapping[str, int]) -> int:
+    """Who asks for a part of a card, but for none, gets one from HAMi's webhook."""
+    return asks.get(GPU) or int(any(asks.get(each) for each in (MEMORY, CORES, PERCENT)))
 
 
 def _can_have(card: SlowCard, asks: Mapping[str, int]) -> bool:
@@ -88,7 +93,7 @@ class SlowFleet:
         node = self.nodes[placement.node]
         (container,) = kind.containers
         assert node.takes(kind)
-        assert len({each.card for each in placement.cards}) == container.asks.get(GPU, 0)
+        assert len({each.card for each in placement.cards}) == cards_of(container.asks)
         for each in placement.cards:
             card = node.cards[each.card]
             assert _can_have(card, container.asks)

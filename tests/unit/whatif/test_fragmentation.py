@@ -1,9 +1,11 @@
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hami_mock.whatif.cluster_model import cluster_of
 from hami_mock.whatif.demand import Arrival, Container, PodKind, Workload
 from hami_mock.whatif.fragmentation import (
     PARTS,
@@ -17,9 +19,12 @@ from hami_mock.whatif.fragmentation import (
     wishes_of,
 )
 from hami_mock.whatif.outcome import CardUse
+from hami_mock.whatif.placer import place
 from hami_mock.whatif.requests import Request
+from hami_mock.whatif.rules import Rules
 from tests.makers import BY_WORD
-from tests.unit.whatif.outcomes import CARD, GPU, LARGE, POOL, SMALL, TAKEN, WISHES, outcome, used
+from tests.unit.whatif.fleets import arrivals, card, fleet, pod
+from tests.unit.whatif.outcomes import CARD, GPU, LARGE, PLACEMENTS, SMALL, WISHES, outcome, used
 
 CARDS = st.builds(used, st.integers(0, 81920), st.integers(0, 100), st.integers(0, 10))
 
@@ -74,10 +79,10 @@ def test_pools_are_apart_and_their_cards_together() -> None:
 @given(st.lists(CARDS, min_size=1, max_size=8))
 def test_no_share_is_below_nothing_or_above_all(cards: list[CardUse]) -> None:
     found = left(*cards)
-    for place, part in enumerate(PARTS):
-        assert found.useless[place] <= found.fragmented[place] + 1e-6
-        assert found.fragmented[place] <= found.wanted[place] + 1e-6
-        assert found.wanted[place] <= found.free[place]
+    for n, part in enumerate(PARTS):
+        assert found.useless[n] <= found.fragmented[n] + 1e-6
+        assert found.fragmented[n] <= found.wanted[n] + 1e-6
+        assert found.wanted[n] <= found.free[n]
         share = found.share(part)
         assert share is None or 0 <= share <= 1 + 1e-9
 
@@ -137,15 +142,38 @@ def test_over_time_the_end_is_the_end() -> None:
     found = over_time(outcome(), WISHES)
     cards = [used(20480 * n, 25 * n, n) for n in range(1, 5)]
     shares = [left(card, CARD).share("memory") for card in cards]
-    assert [arrived for arrived, _ in found] == [1, 2, 3, 4]
-    assert [share for _, share in found] == pytest.approx(shares)
+    assert [each.arrived for each in found] == [1, 2, 3, 4]
+    assert [each.share for each in found] == pytest.approx(shares)
 
 
-def test_what_has_ended_has_no_curve() -> None:
-    ended = replace(outcome(), pools=(replace(POOL, taken=TAKEN._replace(pods=3)),))
-    assert over_time(ended, WISHES) == []
+def test_over_time_pods_end_too() -> None:
+    first, second, *_ = PLACEMENTS
+    some = (
+        first._replace(arrived=1.0, ended=20.0),
+        # It begins when the first ends, and has waited for it.
+        second._replace(arrived=5.0, waited=15.0, after=7, ended=30.0),
+        # Nobody ever saw it.
+        first._replace(arrived=2.0, ended=2.0),
+    )
+    found = over_time(outcome(some), WISHES)
+    filled, empty = left(used(20480, 25), CARD).share("memory"), 0.0
+    assert found == [
+        (1, filled, 1.0),
+        (1, empty, 20.0),
+        (7, filled, 20.0),
+        (7, empty, 30.0),
+    ]
 
 
-def test_a_large_fleet_has_none_either(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hami_mock.whatif.fragmentation._MOST_WORK", 3)
-    assert over_time(outcome(), WISHES) == []
+def test_over_time_instances_count(tmp_path: Path) -> None:
+    text = "name: a, nodes: 1, nvidia: {cards: 1, model: A100-SXM4-40GB, mode: mig}"
+    pools = fleet(tmp_path, text)
+    workload = arrivals(*[pod(card(memory=n)) for n in (4000, 19_000, 19_000)])
+    wishes = wishes_of(workload, cluster_of(pools).vendors)
+    found = place(pools, workload, Rules())
+    (last,) = left_by_pool(found.cards, wishes).values()
+    assert over_time(found, wishes)[-1].share == last.share("memory") == pytest.approx(2 / 3)
+
+
+def test_a_scheduler_that_sees_no_cards_knows_no_fragmentation() -> None:
+    assert over_time(replace(outcome(), cards=()), WISHES) == []

@@ -7,8 +7,10 @@ import pytest
 from hami_mock.whatif.demand import Container
 from hami_mock.whatif.rules import Rules
 from tests.unit.whatif.fleets import (
+    CORES,
     COUNT,
     MEMORY,
+    PERCENT,
     arrivals,
     card,
     fleet,
@@ -69,6 +71,24 @@ def test_a_card_is_refused(
     outcome = placed(pools, pod(first), pod(second))
     assert [each.pod for each in outcome.placements] == ["p0"]
     assert reasons(outcome) == [{reason: 1}]
+
+
+@pytest.mark.parametrize("asks", [{MEMORY: 9000}, {CORES: 60}, {PERCENT: 60}], ids=str)
+def test_who_asks_for_a_part_of_no_card_gets_one_from_the_webhook(
+    asks: dict[str, int], tmp_path: Path
+) -> None:
+    pools = fleet(tmp_path, "name: a, nodes: 1, nvidia: {cards: 1, model: T4}")
+    outcome = placed(pools, *[pod(Container(asks))] * 2)
+    assert where(outcome) == {"p0": "a-0/0"}
+    assert len(outcome.refusals) == 1
+    alone = placed(pools, *[pod(Container(asks))] * 2, scheduler="kube")
+    assert alone.taken.slots == 0
+
+
+def test_other_vendors_cards_are_asked_for_by_the_pod_alone(tmp_path: Path) -> None:
+    pools = fleet(tmp_path, "name: a, nodes: 1, hygon: {cards: 1}", vendors="hygon")
+    outcome = placed(pools, pod(Container({"hygon.com/dcumem": 2000})))
+    assert where(outcome) == {"p0": "a-0"}
 
 
 def test_slots_run_out(tmp_path: Path) -> None:
@@ -145,7 +165,7 @@ def test_two_containers_share_what_a_card_has(tmp_path: Path) -> None:
     outcome = placed(pools, pod(half, half), pod(half, card(memory=7000, cores=10)))
     assert where(outcome) == {"p1": "a-0/0"}
     (placement,) = outcome.placements
-    assert placement.cards[0][2:] == (15_000, 20, "", 2)
+    assert placement.cards[0][2:] == (15_000, 20, "", 2, 0)
     # After the pod that came second nothing is left.
     assert reasons(outcome) == [{"CardInsufficientMemory": 1}]
 
@@ -155,7 +175,7 @@ def test_init_containers_run_before_the_others(tmp_path: Path) -> None:
     first = Container({COUNT: 1, MEMORY: 9000}, is_init=True)
     outcome = placed(pools, pod(first, card(memory=8000, cores=10)))
     (placement,) = outcome.placements
-    assert placement.cards[0][2:] == (9000, 10, "", 1)
+    assert placement.cards[0][2:] == (9000, 10, "", 1, 0)
 
 
 def test_instances_have_the_places_that_the_scheduler_gives_them(tmp_path: Path) -> None:
@@ -168,6 +188,7 @@ def test_instances_have_the_places_that_the_scheduler_gives_them(tmp_path: Path)
     assert reasons(outcome) == [{"CardInsufficientMemory": 1}, {"CardInsufficientMemory": 1}]
     (use,) = outcome.cards
     assert (use.mig, use.mig_used) == (7, 6)
+    assert sum(share.mig for placement in outcome.placements for share in placement.cards) == 6
 
 
 def test_a_pod_without_cards_needs_room_alone(tmp_path: Path) -> None:
@@ -180,7 +201,22 @@ def test_a_pod_without_cards_needs_room_alone(tmp_path: Path) -> None:
 def test_cards_on_nodes_without_cpu_are_stranded(tmp_path: Path) -> None:
     pools = fleet(tmp_path, f"name: a, nodes: 1, cpu: 4, {T4}")
     outcome = placed(pools, pod(node_share(4000, **{COUNT: 1})))
-    assert outcome.pools[0].stranded.cards_without_node == 1
+    stranded = outcome.pools[0].stranded
+    assert (stranded.cards_without_node, stranded.memory_without_node) == (1, 15360)
+
+
+@pytest.mark.parametrize(
+    "full", [node_share(4000), node_share(0, 16), node_share(100)], ids=["CPU", "memory", "pods"]
+)
+def test_what_is_free_on_a_full_node_is_stranded_also_on_cards_in_use(
+    full: Container, tmp_path: Path
+) -> None:
+    pools = fleet(tmp_path, f"name: a, nodes: 1, cpu: 4, memory: 16Gi, max-pods: 3, {T4}")
+    sharing = pod(card(memory=5000, cores=10))
+    before = placed(pools, sharing, sharing).pools[0].stranded
+    after = placed(pools, sharing, sharing, pod(full)).pools[0].stranded
+    assert before.memory_without_node == 0
+    assert (after.memory_without_node, after.cards_without_node) == (20_720, 1)
 
 
 def test_the_same_again_is_the_same(tmp_path: Path) -> None:

@@ -51,14 +51,9 @@ def _fleet(pools: tuple[tuple[int, int, int, int, str], ...]) -> tuple[Pool, ...
 def _cases(draw: st.DrawFn) -> tuple[tuple[Pool, ...], Workload]:
     pools = _fleet(tuple(draw(st.lists(_POOLS, min_size=1, max_size=3))))
     asks = draw(st.lists(_ASKS, min_size=1, max_size=5))
-    kinds = [PodKind((Container(_only_with_cards(each)),)) for each in asks]
+    kinds = [PodKind((Container(each),)) for each in asks]
     drawn = draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=30))
     return pools, Workload(tuple(Arrival(f"p{n}", "x", kind) for n, kind in enumerate(drawn)))
-
-
-def _only_with_cards(asks: dict[str, int]) -> dict[str, int]:
-    # Memory without a card is asked of nobody by HAMi's rules.
-    return asks if COUNT in asks else {name: asks[name] for name in (CPU, RAM)}
 
 
 def _placed_one_by_one(

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from hami_mock.whatif.outcome import Stranded
+from hami_mock.whatif.outcome import Amounts, Fullest, Stranded
 from hami_mock.whatif.report import MOST_MOMENTS, UNITS, Answers, chosen, document
 from tests.unit.whatif.outcomes import (
     ANSWERS,
@@ -17,8 +17,9 @@ from tests.unit.whatif.outcomes import (
 )
 
 KEYS = {
-    "version", "fleet", "workload", "rules", "answer", "reasons", "total", "peak", "pools", "heat",
-    "fragmentation", "timeline", "policies", "purchases", "advice", "judge", "refused", "placed",
+    "version", "fleet", "workload", "rules", "answer", "moment", "reasons", "total", "peak",
+    "pools", "heat", "fragmentation", "timeline", "policies", "purchases", "advice", "judge",
+    "refused", "placed",
 }  # fmt: skip
 
 
@@ -26,6 +27,20 @@ def test_a_report_is_json_with_the_keys_that_are_documented() -> None:
     found = document(ASKED, ANSWERS)
     assert found.keys() == KEYS
     assert json.loads(json.dumps(found)) == found
+
+
+def test_the_moment_that_is_told_of_is_the_end_or_the_fullest() -> None:
+    last = {"is_fullest": False, "time": 0.0, "arrived": 7, "running": 4}
+    assert document(ASKED, ANSWERS)["moment"] == last
+    fullest = replace(outcome(), fullest=Fullest(60.0, 5, 3))
+    found = document(ASKED, Answers((fullest,)))["moment"]
+    assert found == {"is_fullest": True, "time": 60.0, "arrived": 5, "running": 3}
+
+
+def test_the_peak_is_the_moment_that_is_shown_or_higher() -> None:
+    low = tuple(each._replace(taken=Amounts()) for each in outcome().timeline)
+    found = document(ASKED, Answers((replace(outcome(), timeline=low),)))
+    assert found["peak"]["memory"] == found["total"]["memory"]["share"] == 0.5
 
 
 def test_the_answer_counts_pods() -> None:

@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 import pytest
 
 from hami_mock.whatif import report_html
+from hami_mock.whatif.outcome import Fullest
 from hami_mock.whatif.report import Answers, document
 from hami_mock.whatif.report_html import MOST_NAMES, MOST_ROWS, page
 from tests.unit.whatif.outcomes import (
@@ -18,6 +19,7 @@ from tests.unit.whatif.outcomes import (
     PURCHASE,
     REFUSALS,
     USELESS_PURCHASE,
+    moments,
     outcome,
     refusal,
 )
@@ -202,3 +204,18 @@ def test_a_workload_that_takes_time_is_shown_over_time() -> None:
     found = read(page(document(ASKED, Answers((replace(outcome(), timeline=timeline),)))))
     assert "hours since the first pod" in found.texts["stranded"]
     assert "pods arrived" in PAGE.texts["stranded"]
+
+
+def test_of_pods_that_end_the_page_says_when_it_was_so() -> None:
+    ended = replace(
+        outcome([PLACEMENTS[0]._replace(ended=60.0), *PLACEMENTS[1:]]),
+        fullest=Fullest(30.0, 7, 4),
+        timeline=tuple(each._replace(time=each.arrived * 600.0) for each in moments()),
+    )
+    shown = page(document(ASKED, Answers((ended,))))
+    when = " when the fleet is fullest (after 30s, 4 pods running)"
+    assert f"How much of each pool is allocated{when}; hatched" in shown
+    assert f"so many free cores{when}." in shown
+    # Both charts over time have the same axis.
+    assert shown.count("minutes since the first pod") == 2
+    assert "so many free cores at the end." in page(REPORT)

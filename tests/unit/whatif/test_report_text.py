@@ -3,6 +3,7 @@ from textwrap import dedent
 
 import pytest
 
+from hami_mock.whatif.outcome import Fullest
 from hami_mock.whatif.report import Answers, document
 from hami_mock.whatif.report_text import gib, headline, lines, percent, rules_line, waits_line
 from tests.unit.whatif.outcomes import (
@@ -32,8 +33,8 @@ GOLDEN = """\
     all     1/3    1/2    50 %   50 %   20 %  22 %  24 %
 
     What is left of the cards' memory, and how useful it is:
-    POOL    FREE  FRAGMENTED  USELESS  NO CORES  NO SLOTS  IDLE CARDS
-    a100  80 GiB         0 %    0 MiB     0 MiB     0 MiB           1
+    POOL    FREE  FRAGMENTED  USELESS  NO CORES  NO SLOTS  NO CPU/RAM  IDLE CARDS
+    a100  80 GiB         0 %    0 MiB     0 MiB     0 MiB      80 GiB           1
 
     Policies compared:
     POLICY   FIT  DON'T  NODES  CARDS  MEMORY  CORES  FRAGMENTED
@@ -48,6 +49,8 @@ GOLDEN = """\
     What would help:
     - Buy 2 more nodes of a100: all pods fit.
     - Place by the policy spread: 2 more fit, and nothing is bought.
+    - 50 % of the card memory is free on nodes without CPU, memory or room for a
+      pod: let pods ask for less of these, or give the nodes more.
     - 1 card is untouched on nodes without CPU, memory or room for a pod.
 """
 SPREAD = outcome([*PLACEMENTS, *PLACEMENTS[:2]], REFUSALS[:1], "spread")
@@ -84,11 +87,23 @@ def test_who_waited_is_told_in_a_line() -> None:
     assert waits_line(document(ASKED, ANSWERS)) == ""
 
 
+def test_of_pods_that_end_the_fullest_moment_is_shown_and_said() -> None:
+    found = told(Answers((replace(outcome(), fullest=Fullest(7325.2, 5, 1234)),)))
+    assert "What is taken when the fleet is fullest (after 2h2m5s, 1,234 pods running):" in found
+    assert "What is left of the cards' memory then, and how useful it is:" in found
+
+
 def test_what_was_added_is_told() -> None:
     asked = replace(ASKED, added={"a100": 2, "cpu": -1})
     assert rules_line(document(asked, ANSWERS)) == (
         "On 3 nodes with 2 cards (+2 of a100, -1 of cpu), by HAMi's scheduler, policy binpack."
     )
+
+
+@pytest.mark.parametrize("scheduler", ["hami", "kube"])
+def test_the_policy_is_said_of_every_scheduler(scheduler: str) -> None:
+    found = document(ASKED, Answers((replace(outcome(), scheduler=scheduler),)))
+    assert rules_line(found).endswith(", policy binpack.")
 
 
 @pytest.mark.parametrize("columns", ["80", "100"])

@@ -119,7 +119,7 @@ def test_kube_scheduler_alone_has_no_policies_to_compare(tmp_path: Path) -> None
     workload = pods(50, {"nvidia.com/gpu": 1, "cpu": 1000})
     tried = Tried(tmp_path, workload)
     found = tried.ask(Question(scheduler=Scheduler.KUBE))
-    assert {*tried.rules} == {"hami"}
+    assert {*tried.rules} == {"spread"}
     assert found.outcomes[0].refusals
 
 

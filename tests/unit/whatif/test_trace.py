@@ -6,7 +6,10 @@ import pytest
 
 from bench import whatif as bench
 from hami_mock.errors import UsageError
+from hami_mock.fleet.trace import Wanted, pods, read
+from hami_mock.kit.values import Fields
 from hami_mock.whatif.cluster_model import cluster_of, load_fleet
+from hami_mock.whatif.pod_reader import read_pod
 from hami_mock.whatif.rules import Rules
 from hami_mock.whatif.trace import read_trace
 from hami_mock.whatif.workload import read_one
@@ -32,8 +35,23 @@ def test_shares_and_whole_cards_are_read() -> None:
         "nvidia.com/gpu": 1, "nvidia.com/gpumem-percentage": 46, "nvidia.com/gpucores": 46,
     }  # fmt: skip
     assert late.kind.annotations == {"nvidia.com/use-gputype": "V100-SXM2-16GB,T4"}
-    assert early.kind.containers[0].asks["nvidia.com/gpucores"] == 100
+    assert dict(early.kind.containers[0].asks) == {
+        "cpu": 2000, "memory": 2**29, "nvidia.com/gpu": 8,
+    }  # fmt: skip
     assert set(none.kind.containers[0].asks) == {"cpu", "memory"}
+
+
+@pytest.mark.parametrize("share", ["1,0", "1,1000", "1,455", "2,500", "8,1000", "0,0"])
+def test_what_is_placed_is_what_fleet_play_makes_of_a_row(share: str) -> None:
+    text = _HEADER + f"a,6000,1024,{share},V100M16|T4,,,1,,\n"
+    (arrival,) = read_trace("t.csv", text).arrivals
+    ((_, made),) = pods(read(text.splitlines(), "t.csv"), Wanted("trace"))
+    fields = Fields(made["metadata"]), Fields(made["spec"])
+    played, _ = read_pod(*fields)
+    kind = arrival.kind
+    assert kind.containers == played.containers
+    assert kind.tolerations == played.tolerations
+    assert kind.annotations == played.annotations
 
 
 def test_pods_that_are_alike_share_what_they_are() -> None:

@@ -1,6 +1,7 @@
 """`hami-mock fleet play`: create the pods of a recorded trace, and delete them after."""
 
 import io
+from dataclasses import asdict
 
 import anyio
 
@@ -9,17 +10,19 @@ from hami_mock.cli.parser import Parsed, Parser, reads
 from hami_mock.cli.run import run_async
 from hami_mock.cluster.kubernetes import Kubernetes
 from hami_mock.fleet.budget import DEFAULT_RATE, Budget
-from hami_mock.fleet.trace import TracePod, Wanted, last_end, pods, read
+from hami_mock.fleet.trace import DEFAULT_NAMES, Names, TracePod, Wanted, last_end, pods, read
 from hami_mock.fleet.trace_player import play, remove
 from hami_mock.kit.files import read_text
 from hami_mock.kit.values import or_text, pattern, whole
 
 _NOTES = """\
 TRACE is a CSV file with the columns of Alibaba's openb traces: name, cpu_milli, memory_mib, \
-num_gpu, gpu_milli, creation_time, and if wanted scheduled_time and deletion_time, in seconds. A \
-pod comes at its creation_time, and runs for as long as it did: the annotation \
+num_gpu, gpu_milli, and if wanted gpu_spec, and creation_time, scheduled_time and deletion_time \
+in seconds. A pod comes at its creation_time, and runs for as long as it did: the annotation \
 hami-mock.io/duration says so, and KWOK's Stage of `fleet export-kwok` ends it. A pod that asks \
-for a part of a card gets that many percent of its memory and cores.
+for a part of cards gets that many percent of their memory and cores; gpu_milli 0 or 1000 is all \
+of each. The models of gpu_spec are asked for by HAMi's annotation. `hami-mock whatif` reads a \
+trace in the same way.
 
 The namespace is new, and is deleted when the last pod should have ended (or at Ctrl-C), unless \
 you say --keep."""
@@ -47,9 +50,7 @@ def parser() -> Parser:
     parser.add(
         "--scheduler", "the pods' schedulerName [the default one]", metavar="NAME", default=""
     )
-    kinds = {"count": "nvidia.com/gpu", "memory": "nvidia.com/gpumem-percentage"}
-    kinds["cores"] = "nvidia.com/gpucores"
-    for kind, default in kinds.items():
+    for kind, default in asdict(DEFAULT_NAMES).items():
         text = f"resource for {kind}; empty for none [{default}]"
         parser.add(f"--{kind}-resource", text, default=default, **reads(_RESOURCE))
     parser.add("--pods", "only so many of them [all]", **reads(or_text(whole(1, 1_000_000))))
@@ -71,9 +72,7 @@ async def played(parsed: Parsed, trace: list[TracePod]) -> None:
     wanted = Wanted(
         parsed.namespace,
         parsed.scheduler,
-        parsed.count_resource,
-        parsed.memory_resource,
-        parsed.cores_resource,
+        Names(parsed.count_resource, parsed.memory_resource, parsed.cores_resource),
         parsed.time_factor,
     )
     budget, begun = Budget(parsed.writes), anyio.current_time()
