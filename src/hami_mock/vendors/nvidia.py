@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from hami_mock.hami.kinds import HAMI_CORE, HAMI_LOCK, JSON, MIG, MIG_ALLOCATIONS, MPS
 from hami_mock.vendors.asking import Asking, selectors
 from hami_mock.vendors.labelling import CardsHere, Labelling, LabelSet
-from hami_mock.vendors.nvidia_driver import OLDEST
+from hami_mock.vendors.nvidia_versions import OLDEST
 from hami_mock.vendors.scheduling import (
     ConfigSection,
     Instances,

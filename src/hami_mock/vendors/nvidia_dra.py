@@ -24,7 +24,7 @@ from hami_mock.vendors.dra import (
 )
 from hami_mock.vendors.instance_profile import InstanceProfile
 from hami_mock.vendors.nvidia_boards import board
-from hami_mock.vendors.nvidia_driver import cuda
+from hami_mock.vendors.nvidia_versions import cuda
 
 _HAMI = "hami-core-gpu.project-hami.io"
 _STANDARD = "resource.kubernetes.io"

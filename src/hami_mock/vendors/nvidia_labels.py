@@ -15,8 +15,8 @@ from hami_mock.vendors.label_text import label_value
 from hami_mock.vendors.labelling import CardsHere, LabelledCard, LabelSet
 from hami_mock.vendors.nvidia import VGA_CONTROLLERS
 from hami_mock.vendors.nvidia_clouds import CLOUDS
-from hami_mock.vendors.nvidia_driver import cuda
 from hami_mock.vendors.nvidia_mig_labels import instance_labels
+from hami_mock.vendors.nvidia_versions import cuda
 
 TIMESTAMP = "nvidia.com/gfd.timestamp"
 _MACHINE = "hami-mock"

@@ -7,8 +7,8 @@ from hami_mock.vendors.catalog import Model
 from hami_mock.vendors.driver import DriverCard, Machine
 from hami_mock.vendors.instance_profile import InstanceProfile
 from hami_mock.vendors.nvidia_boards import Board, bar1, board, has_hbm, multiprocessors
-from hami_mock.vendors.nvidia_driver import cuda
 from hami_mock.vendors.nvidia_mig_profiles import instance_profiles
+from hami_mock.vendors.nvidia_versions import cuda
 from hami_mock.vendors.physics import Traits, traits
 
 _MIB = 1024 * 1024

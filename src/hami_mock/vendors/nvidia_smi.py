@@ -2,8 +2,8 @@
 
 from hami_mock.vendors import catalog
 from hami_mock.vendors.nvidia_boards import bar1
-from hami_mock.vendors.nvidia_driver import cuda
 from hami_mock.vendors.nvidia_mig_profiles import instance_profiles
+from hami_mock.vendors.nvidia_versions import cuda
 from hami_mock.vendors.physics import traits
 from hami_mock.vendors.smi import Parts, Processes, Tool, Values, View
 
