@@ -39,6 +39,8 @@ def test_all_keeps_and_removes(tmp_path: Path, capsys: Captured) -> None:
     assert driver(root, "remove") == 0
     assert "removed" in capsys.readouterr().out
     assert not root.exists()
+    assert driver(root, "remove") == driver(root, "remove", "--dry-run") == 0
+    assert capsys.readouterr().out == f"{root}: nothing to do\n" * 2
 
 
 def test_a_dry_run_is_one_document(tmp_path: Path, capsys: Captured) -> None:

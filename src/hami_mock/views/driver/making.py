@@ -110,13 +110,10 @@ class Root:
 
     def remove(self) -> list[Done]:
         """Remove all that was ever made here. Raises UsageError if that isn't known."""
-        manifest = Manifest.read(self.path)
-        if manifest is None:
-            raise UsageError(
-                f"{OPTION}: {str(self.path)!r} has no {MANIFEST}: nothing in it was made by "
-                "hami-mock"
-            )
         with self._named_errors():
+            manifest = Manifest.read(self.path)
+            if manifest is None:
+                return self._nothing_to_remove()
             self._acquire()
             done = [self._remove(path, manifest) for path in [*manifest.made]]
             if not self._dry and not manifest.made:
@@ -127,6 +124,15 @@ class Root:
                 self._remove_folders(manifest, but=_ROOT)
                 manifest.write(self.path)
         return done
+
+    def _nothing_to_remove(self) -> list[Done]:
+        is_there = os.path.lexists(self.path)
+        if is_there and (not self.path.is_dir() or self._strangers()):
+            raise UsageError(
+                f"{OPTION}: {str(self.path)!r} has no {MANIFEST}: nothing in it was made by "
+                "hami-mock"
+            )
+        return []
 
     def _remove_socket(self) -> None:
         """Remove what an agent that was killed has left: it can't be there any more."""
@@ -148,12 +154,16 @@ class Root:
             if not self._dry:
                 self.path.mkdir(parents=True)
             manifest.folders.append(_ROOT)
-        elif found := next((p.name for p in sorted(self.path.iterdir()) if not _is_bare(p)), None):
+        elif found := self._strangers():
             raise UsageError(
-                f"{OPTION}: {str(self.path)!r} has {found!r} in it, and no {MANIFEST}: choose an "
-                "empty folder"
+                f"{OPTION}: {str(self.path)!r} has {found[0]!r} in it, and no {MANIFEST}: choose "
+                "an empty folder"
             )
         return manifest
+
+    def _strangers(self) -> list[str]:
+        """Return what is in the folder and neither bare nor ours."""
+        return [each.name for each in sorted(self.path.iterdir()) if not _is_bare(each)]
 
     def _make(self, item: Item, manifest: Manifest) -> Done:
         path, entry = self.path / item.path, manifest.made.get(item.path)

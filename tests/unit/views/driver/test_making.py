@@ -113,6 +113,16 @@ def test_remove_leaves_nothing(rig: Rig) -> None:
     assert rig.path.parent.exists()
 
 
+@pytest.mark.parametrize("dry", [False, True])
+def test_a_second_time_there_is_nothing_to_remove(rig: Rig, dry: bool) -> None:
+    rig.make()
+    rig.remove()
+    assert rig.remove(dry=dry) == []
+    rig.path.mkdir()
+    assert rig.remove(dry=dry) == []
+    assert [*rig.path.iterdir()] == []
+
+
 def test_a_folder_that_was_there_stays(rig: Rig) -> None:
     rig.path.mkdir(parents=True)
     rig.make()
@@ -191,15 +201,20 @@ def test_a_folder_of_somebody_else_is_refused(rig: Rig) -> None:
 
 def test_a_file_is_no_folder(rig: Rig) -> None:
     rig.path.parent.mkdir()
-    rig.path.write_text("")
-    with pytest.raises((UsageError, StartError), match="--driver-root"):
+    rig.path.write_text("mine")
+    with pytest.raises(UsageError, match=r"--driver-root: '.*/root' is not a folder"):
         rig.make()
+    with pytest.raises(UsageError, match=f"has no {re.escape(MANIFEST)}"):
+        rig.remove()
+    assert rig.path.read_text() == "mine"
 
 
 @pytest.mark.parametrize(
     "content",
-    ["", "[]", '{"made": 1, "folders": []}', '{"made": {"../x": {}}, "folders": []}',
-     '{"made": {}, "folders": ["/etc"]}'],
+    ["", "[]", '{"made": 1, "folders": []}', '{"made": {}, "folders": ["/etc"]}',
+     '{"made": {"../x": {"kind": "file", "step": "fs", "mark": ""}}, "folders": []}',
+     '{"made": {"x": {"kind": "file", "mark": ""}}, "folders": []}',
+     '{"made": {"x": {"kind": "fifo", "step": "fs", "mark": ""}}, "folders": []}'],
 )  # fmt: skip
 def test_a_forged_list_is_refused(rig: Rig, content: str) -> None:
     rig.path.mkdir(parents=True)
