@@ -85,6 +85,10 @@ def test_both_libraries_say_the_same_version_of_cuda(root: Path, version: str, c
     assert nvml.nvmlSystemGetCudaDriverVersion_v2(ctypes.byref(said)) == 0
     assert other.cuDriverGetVersion(ctypes.byref(found)) == 0
     assert (said.value, found.value) == (cuda, cuda)
+    # Whoever has the library open hears of another version.
+    assert main(["driver", "all", *flags[:2], "--driver-version=550.54.15"]) == 0
+    assert nvml.nvmlSystemGetCudaDriverVersion_v2(ctypes.byref(said)) == 0
+    assert said.value == 12040
     assert nvml.nvmlShutdown() == 0
 
 
@@ -136,6 +140,8 @@ def test_a_xid_reaches_another_mount_namespace(
         assert client.hear() == [third.uuid, 94]
         # The event comes last: what it tells of is there already.
         assert client.ask("recovery") == [0, 0, 1]
+        assert ctl([f"--control-socket={control}", "recover", third.name]) == 0
+        until(lambda: client.ask("recovery") == [0, 0, 0])
 
 
 @pytest.mark.parametrize(
