@@ -152,7 +152,7 @@ class Root:
             if os.path.lexists(self.path):
                 raise UsageError(f"{OPTION}: {str(self.path)!r} is not a folder")
             if not self._dry:
-                self.path.mkdir(parents=True)
+                _make_folders(self.path)
             manifest.folders.append(_ROOT)
         elif found := self._strangers():
             raise UsageError(
@@ -178,7 +178,8 @@ class Root:
             return Done(item.path, What.LEFT, "it isn't what hami-mock made: remove it by hand")
         what = What.REPLACED if found is not None else What.MADE
         if not self._dry:
-            self._make_folders(path.parent, manifest)
+            made = _make_folders(path.parent)
+            manifest.folders += [str(each.relative_to(self.path)) for each in made]
         if item.kind is Kind.STATE:
             what = what if self._make_state() else What.KEPT
         elif not self._put(item, path):
@@ -208,15 +209,6 @@ class Root:
             new.chmod(item.mode)
         new.replace(path)
         return True
-
-    def _make_folders(self, folder: Path, manifest: Manifest) -> None:
-        missing = []
-        while not folder.is_dir():
-            missing.append(folder)
-            folder = folder.parent
-        for each in reversed(missing):
-            each.mkdir()
-            manifest.folders.append(str(each.relative_to(self.path)))
 
     def _remove(self, path: str, manifest: Manifest) -> Done:
         entry, place = manifest.made[path], self.path / path
@@ -265,6 +257,21 @@ class Root:
                 f"{OPTION}: {where!r} can't be written: {error.strerror or error}: run as root, "
                 "or choose another folder"
             ) from error
+
+
+def _make_folders(folder: Path) -> list[Path]:
+    """Make a folder and those above it that are missing, whatever the umask: clients are anybody.
+
+    Return what was made, each after its parent.
+    """
+    missing: list[Path] = []
+    while not folder.is_dir():
+        missing.insert(0, folder)
+        folder = folder.parent
+    for each in missing:
+        each.mkdir()
+        each.chmod(0o755)
+    return missing
 
 
 def _found(path: Path, kind: Kind) -> str | None:

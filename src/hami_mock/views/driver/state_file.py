@@ -182,6 +182,7 @@ class StateFile:
         new = self._path.with_suffix(".new")
         new.unlink(missing_ok=True)  # an agent that was killed may have left it
         self._open(os.O_RDWR | os.O_CREAT | os.O_EXCL, new)
+        os.fchmod(self._file, 0o644)  # clients are anybody, whatever the umask
         pairs = zip(shown.identities, shown.lives, strict=True)
         cards = (identity + bytes(_SEQUENCE_BYTES) + live for identity, live in pairs)
         data = HEADER.pack(header) + b"".join(cards)
