@@ -156,6 +156,16 @@ def test_what_is_not_wanted_any_more_goes(rig: Rig) -> None:
     assert not rig.path.exists()
 
 
+def test_another_version_takes_no_mount_from_containers(rig: Rig) -> None:
+    """What is missing when a container starts again, its runtime would make as an empty folder."""
+    rig.make()
+    spec = yaml.safe_load((rig.path / "cdi/nvidia.yaml").read_text())
+    mounted = [Path(mount["hostPath"]) for mount in spec["containerEdits"]["mounts"]]
+    assert {path.parent.name for path in mounted} >= {"lib64", "bin"}
+    Rig(rig.path, version="570.1").make()
+    assert [path for path in mounted if not path.exists()] == []
+
+
 @pytest.mark.parametrize(
     ("path", "change"),
     [
