@@ -175,6 +175,7 @@ class Root:
         is_ours = entry is not None and found == entry["mark"]
         is_state = item.kind is Kind.STATE and found == ""
         if found is not None and not is_ours and not is_state:
+            self.has_nodes &= item.kind is not Kind.NODE
             return Done(item.path, What.LEFT, "it isn't what hami-mock made: remove it by hand")
         what = What.REPLACED if found is not None else What.MADE
         if not self._dry:

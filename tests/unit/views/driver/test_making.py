@@ -265,6 +265,17 @@ def test_without_the_capability_nodes_are_left_out(
     assert not rig.path.exists()
 
 
+def test_what_is_no_node_is_given_to_no_container(rig: Rig) -> None:
+    (rig.path / "dev").mkdir(parents=True)
+    rig.make(frozenset({Step.DRIVER}))
+    (rig.path / "dev/nvidia0").write_text("mine")
+    (left,) = [each for each in rig.make() if each.path == "dev/nvidia0"]
+    assert left.what is What.LEFT
+    spec = yaml.safe_load((rig.path / "cdi/nvidia.yaml").read_text())
+    (node,) = spec["devices"][0]["containerEdits"]["deviceNodes"]
+    assert node == {"path": "/dev/nvidia0", "hostPath": "/dev/null"}
+
+
 def test_without_the_program_all_else_is_made(rig: Rig) -> None:
     done = rig.make(compiled=Programs(b"a library", b"a placeholder", None))
     (left,) = [each for each in done if each.path == "bin/nvidia-smi"]
