@@ -36,7 +36,7 @@ from hami_mock.views.driver.root import (
 )
 
 _ROOT = "."
-_NO_NODE = "it takes the capability MKNOD: containers get /dev/null in its place"
+_NO_NODE = "device nodes take the capability MKNOD: containers get /dev/null instead"
 _MKNOD = 27
 """The capability's number."""
 _IS = {
