@@ -143,10 +143,18 @@ class StateFile:
     def _fits(self, header: Mapping[str, Any], shown: Shown) -> bool:
         return (
             not header["moved"]
+            and self._is_in_place()
             and header["card_count"] == len(shown.identities)
             and all(header[name] == value for name, value in shown.about.items())
             and all(self._identity(i) == each for i, each in enumerate(shown.identities))
         )
+
+    def _is_in_place(self) -> bool:
+        """Tell whether the open file still has its name: somebody may have removed it."""
+        try:
+            return os.path.samestat(os.fstat(self._file), self._path.lstat())
+        except FileNotFoundError:
+            return False
 
     def _identity(self, index: int) -> bytes:
         return os.pread(self._file, IDENTITY.size, card_offset(index))

@@ -87,6 +87,20 @@ def test_other_cards_or_another_driver_take_a_new_file(
     assert events(tmp_path) == [(1, 1, 8, 79), (2, 0, 8, 31)]
 
 
+def test_a_file_that_somebody_removed_is_made_again(tmp_path: Path) -> None:
+    state = node_state(nvidia_cards=2)
+    file, cards = shown_in(tmp_path, state)
+    file.add_event(1, 8, 79)
+    with (tmp_path / STATE_FILE).open("rb") as old:
+        (tmp_path / STATE_FILE).unlink()
+        assert file.is_other(cards.shown())
+        assert file.show(cards.shown())
+        # Whoever has it open goes on with the new one, where nothing is missing.
+        assert HEADER.unpack(old.read(HEADER.size))["moved"] == 1
+    assert not file.show(cards.shown())
+    assert events(tmp_path) == [(1, 1, 8, 79)]
+
+
 def test_events_of_a_card_that_is_gone_go_with_it(tmp_path: Path) -> None:
     file, _ = shown_in(tmp_path, node_state(nvidia_cards=2))
     file.add_event(1, 8, 79)
