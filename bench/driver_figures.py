@@ -52,8 +52,8 @@ def driver_figures(work: Workspace, repeats: int) -> Section:
     notes = [
         "The peer is NVIDIA's nvml-mock 0.3 with 8 cards, measured on two noisy cores.",
         "The state file's pages are in memory once, whoever reads them.",
-        "No board answers all getters: fans, retired pages, MIG devices and encrypted memory "
-        "are of different ones (docs/driver.md).",
+        "Fans, retired pages, MIG devices and encrypted memory are of different cards: none alone "
+        "answers more than 115 getters, where the target is 120 (docs/driver.md).",
     ]
     compiler = shutil.which("cc")
     if compiler is None:
@@ -122,10 +122,14 @@ def _getters(work: Workspace, root: DriverRoot, _repeats: int) -> list[Figure]:
     def root_of(model: str, cards: int, *flags: str) -> DriverRoot:
         return made(work.folder / f"getters-{model}", model, cards, *flags)
 
-    name = f"getters of nvidia-ml-py without an answer, of {len(found)}"
+    all_of_them = len(found)
+    answered = all_of_them - len(silent_everywhere(python, root_of))
+    name = f"getters of nvidia-ml-py that some card answers, of {all_of_them}"
     return [
-        Figure(name, len(silent_everywhere(python, root_of)), "", 23, "70"),
-        Figure(f"without one from the {_MODEL} alone", len(silent_of(found)), ""),
+        Figure(name, answered, "", at_least=120),
+        Figure(
+            f"that the {_MODEL} alone answers", all_of_them - len(silent_of(found)), "", peer="73"
+        ),
     ]
 
 

@@ -85,30 +85,48 @@ static bool read_event(uint64_t sequence, struct event *event)
            __atomic_load_n(&state_header()->event_sequence, __ATOMIC_RELAXED) < sequence + KEPT;
 }
 
-/* Takes the next event of a set that is there already. */
-static bool take(nvmlEventSet_t set, struct event *event)
+struct told {
+    struct event event;
+    nvmlDevice_t device;
+    char uuid[sizeof((struct identity *)0)->uuid];
+};
+
+/* Reads an event and whose it is, if the set has asked for it. */
+static bool is_wanted(nvmlEventSet_t set, uint64_t sequence, struct told *told)
 {
-    uint64_t newest = __atomic_load_n(&state_header()->event_sequence, __ATOMIC_ACQUIRE);
-    uint64_t oldest = newest > KEPT ? newest - KEPT : 0;
-    uint64_t seen = __atomic_load_n(&set->seen, __ATOMIC_RELAXED);
-    while (seen != newest) {
+    const struct event *event = &told->event;
+    if (!read_event(sequence, &told->event) || event->card >= state_header()->card_count ||
+        !(set->types[handle_number(event->card)] & event->type))
+        return false;
+    told->device = device_handle(event->card);
+    text_copy(told->uuid, sizeof told->uuid, state_identity(event->card)->uuid);
+    return true;
+}
+
+/* Takes the next event of a set that is there already. */
+static bool take(nvmlEventSet_t set, struct told *told)
+{
+    for (;;) {
+        uint32_t file = state_file();
+        uint64_t newest = __atomic_load_n(&state_header()->event_sequence, __ATOMIC_ACQUIRE);
+        uint64_t oldest = newest > KEPT ? newest - KEPT : 0;
+        uint64_t seen = __atomic_load_n(&set->seen, __ATOMIC_RELAXED);
+        if (seen == newest)
+            return false;
         /* A new file may count anew; a slow reader misses what the ring has no place for. */
         uint64_t before = seen > newest || seen < oldest ? oldest : seen;
         uint64_t next = before < newest ? before + 1 : newest;
-        bool wanted = before < newest && read_event(next, event) &&
-                      event->card < state_header()->card_count &&
-                      set->types[handle_number(event->card)] & event->type;
-        if (__atomic_compare_exchange_n(&set->seen, &seen, next, false, __ATOMIC_ACQ_REL,
-                                        __ATOMIC_RELAXED)) {
-            if (wanted)
-                return true;
-            seen = next;
-        }
+        bool wanted = before < newest && is_wanted(set, next, told);
+        /* The numbers of cards are of one file, or it is read again. */
+        if (state_is_still(file) &&
+            __atomic_compare_exchange_n(&set->seen, &seen, next, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_RELAXED) &&
+            wanted)
+            return true;
     }
-    return false;
 }
 
-static nvmlReturn_t wait(nvmlEventSet_t set, uint milliseconds, struct event *event)
+static nvmlReturn_t wait(nvmlEventSet_t set, uint milliseconds, struct told *told)
 {
     TRY(check(set));
     uint64_t end =
@@ -117,7 +135,7 @@ static nvmlReturn_t wait(nvmlEventSet_t set, uint milliseconds, struct event *ev
         state_follow();
         const uint32_t *word = &state_header()->event_futex;
         uint32_t before = __atomic_load_n(word, __ATOMIC_ACQUIRE);
-        if (take(set, event))
+        if (take(set, told))
             return NVML_SUCCESS;
         uint64_t now = sys_monotonic();
         NEED(now < end, NVML_ERROR_TIMEOUT);
@@ -129,35 +147,35 @@ static nvmlReturn_t wait(nvmlEventSet_t set, uint milliseconds, struct event *ev
 API nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_v2_t *data,
                                      uint milliseconds)
 {
-    struct event event;
+    struct told told;
     NEED_ARGUMENT(data);
-    TRY(wait(set, milliseconds, &event));
-    *data = (nvmlEventData_v2_t){{device_handle(event.card), event.type, event.data},
-                                 event.gpu_instance,
-                                 event.compute_instance};
+    TRY(wait(set, milliseconds, &told));
+    *data = (nvmlEventData_v2_t){{told.device, told.event.type, told.event.data},
+                                 told.event.gpu_instance,
+                                 told.event.compute_instance};
     return NVML_SUCCESS;
 }
 
 API nvmlReturn_t nvmlEventSetWait(nvmlEventSet_t set, nvmlEventData_v1_t *data, uint milliseconds)
 {
-    struct event event;
+    struct told told;
     NEED_ARGUMENT(data);
-    TRY(wait(set, milliseconds, &event));
-    *data = (nvmlEventData_v1_t){device_handle(event.card), event.type, event.data};
+    TRY(wait(set, milliseconds, &told));
+    *data = (nvmlEventData_v1_t){told.device, told.event.type, told.event.data};
     return NVML_SUCCESS;
 }
 
 API nvmlReturn_t nvmlEventSetWait_v3(nvmlEventSet_t set, nvmlEventSetWait_v3_t *params)
 {
-    struct event event;
+    struct told told;
     NEED_ARGUMENT(params);
-    TRY(wait(set, params->timeoutMs, &event));
+    TRY(wait(set, params->timeoutMs, &told));
     *params = (nvmlEventSetWait_v3_t){.timeoutMs = params->timeoutMs,
-                                      .eventType = event.type,
-                                      .eventData = event.data,
-                                      .timestampUsec = event.timestamp,
-                                      .gpuInstanceId = event.gpu_instance,
-                                      .computeInstanceId = event.compute_instance};
-    text_copy(params->uuid, sizeof params->uuid, state_identity(event.card)->uuid);
+                                      .eventType = told.event.type,
+                                      .eventData = told.event.data,
+                                      .timestampUsec = told.event.timestamp,
+                                      .gpuInstanceId = told.event.gpu_instance,
+                                      .computeInstanceId = told.event.compute_instance};
+    text_copy(params->uuid, sizeof params->uuid, told.uuid);
     return NVML_SUCCESS;
 }

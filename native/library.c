@@ -107,6 +107,7 @@ API nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version)
 {
     NEED(state_ready(), NVML_ERROR_UNINITIALIZED);
     NEED_ARGUMENT(version);
+    state_follow();
     *version = (int)state_header()->cuda_version;
     return NVML_SUCCESS;
 }

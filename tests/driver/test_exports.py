@@ -79,6 +79,16 @@ def test_what_is_not_implemented_says_so(nvml: ModuleType, library: ctypes.CDLL)
     assert library.nvmlDeviceGetVgpuMetadata(None, None, None) == UNINITIALIZED
 
 
+def test_each_error_has_words_of_its_own(nvml: ModuleType) -> None:
+    codes = {value for name, value in vars(nvml).items() if name.startswith("NVML_ERROR_")}
+    told = {code: nvml.nvmlErrorString(code) for code in {nvml.NVML_SUCCESS, *codes}}
+    assert len(set(told.values())) == len(told) > 30
+    unknown = [code for code, words in told.items() if words == "Unknown Error"]
+    assert unknown == [nvml.NVML_ERROR_UNKNOWN]
+    assert told[nvml.NVML_ERROR_GPU_IS_LOST] == "GPU is lost"
+    assert nvml.nvmlErrorString(12345) == "Unknown Error"
+
+
 # These are what one calls before; of the table, the real library too says nothing of it.
 BEFORE = {"nvmlInit", "nvmlInit_v2", "nvmlInitWithFlags", "nvmlErrorString",
           "nvmlInternalGetExportTable"}  # fmt: skip

@@ -1,4 +1,4 @@
-"""Who asks for a card's handle just when another file comes gets that card, and no other."""
+"""Who asks for a card, or waits for its events, just when another file comes: the card is it."""
 
 import subprocess
 from pathlib import Path
@@ -58,13 +58,90 @@ int main(void)
 """
 
 
-def test_a_handle_is_the_cards_that_was_asked_for(tmp_path: Path) -> None:
+# events.c alone: the second file is mapped while its event is read, its cards not yet numbered.
+WAITER = r"""
+#include "events.c"
+#include <string.h>
+static struct header headers[2] = {{.card_count = 2, .event_sequence = 0},
+                                   {.card_count = 2, .event_sequence = 1}};
+static struct identity cards[2] = {{.uuid = "GPU-a"}, {.uuid = "GPU-b"}};
+static char handles[2];
+static uint mapped, numbered, epoch, comes;
+bool state_ready(void) { return true; }
+void state_follow(void)
+{
+    if (epoch % 2)
+        epoch++;
+    numbered = mapped;
+}
+uint32_t state_file(void) { return state_follow(), epoch; }
+bool state_is_still(uint32_t file) { return file == epoch; }
+const struct header *state_header(void)
+{
+    if (comes && !--comes) {
+        mapped = 1;
+        epoch++;
+    }
+    return &headers[mapped];
+}
+/* In the second file, the cards have changed places. */
+const struct identity *state_identity(uint card) { return &cards[card ^ mapped]; }
+uint handle_number(uint card) { return card ^ numbered; }
+nvmlDevice_t device_handle(uint card) { return (nvmlDevice_t)(handles + handle_number(card)); }
+nvmlReturn_t place_of(nvmlDevice_t device, struct place *place)
+{
+    *place = (struct place){.card = (uint)((char *)device - handles)};
+    return NVML_SUCCESS;
+}
+nvmlReturn_t card_of(nvmlDevice_t device, uint *card) { return (void)device, *card = 0; }
+nvmlReturn_t live_copy(uint card, size_t offset, void *to, size_t size)
+{
+    return memset(to, (int)(card * offset * 0), size) ? NVML_SUCCESS : NVML_ERROR_UNKNOWN;
+}
+uint64_t sys_monotonic(void) { return 0; }
+long sys_wait(const uint32_t *word, uint32_t value, uint64_t time, bool shared)
+{
+    return (long)(*word * value * time * shared);
+}
+size_t text_copy(char *to, size_t size, const char *from)
+{
+    strncpy(to, from, size);
+    return strlen(to);
+}
+int main(int count, char **arguments)
+{
+    nvmlEventSet_t events;
+    nvmlEventData_v2_t data = {0};
+    uint asked = (uint)(arguments[count - 1][0] - '0');
+    headers[1].events[0] = (struct event){.sequence = 1, .type = 8, .card = 0}; /* of GPU-b */
+    nvmlEventSetCreate(&events);
+    nvmlDeviceRegisterEvents((nvmlDevice_t)(handles + asked), 8, events);
+    comes = 2; /* after the word to sleep on, and before the events */
+    nvmlReturn_t result = nvmlEventSetWait_v2(events, &data, 0);
+    return result ? (int)result : 100 + (int)((char *)data.first.device - handles);
+}
+"""
+TIMEOUT, THE_CARD_B = 10, 101
+
+
+def run_with_fakes(source: str, folder: Path, *arguments: str) -> int:
+    """Return the exit code of a program that has a part of native/ in it."""
     command = hatch_build.own_compiler()
     if command is None:
         pytest.skip("no C compiler")
-    (source := tmp_path / "program.c").write_text(PROGRAM)
-    folder = hatch_build.ROOT / "native"
-    flags = ["-std=gnu11", "-fvisibility=hidden", f"-I{folder}"]
-    subprocess.run([*command, *flags, "-o", tmp_path / "program", source], check=True)
+    (program := folder / "program.c").write_text(source)
+    flags = ["-std=gnu11", "-fvisibility=hidden", f"-I{hatch_build.ROOT / 'native'}"]
+    subprocess.run([*command, *flags, "-o", folder / "program", program], check=True)
+    return subprocess.run([folder / "program", *arguments], check=False).returncode
+
+
+def test_a_handle_is_the_cards_that_was_asked_for(tmp_path: Path) -> None:
     # It was the first card, and is the second one of the file that came.
-    assert subprocess.run([tmp_path / "program"], check=False).returncode == 1
+    assert run_with_fakes(PROGRAM, tmp_path) == 1
+
+
+@pytest.mark.parametrize(("waits_for", "told"), [("0", TIMEOUT), ("1", THE_CARD_B)])
+def test_an_event_is_the_cards_that_it_happened_to(
+    tmp_path: Path, waits_for: str, told: int
+) -> None:
+    assert run_with_fakes(WAITER, tmp_path, waits_for) == told

@@ -67,6 +67,12 @@ def root_of(tmp_path_factory: pytest.TempPathFactory) -> MakeRoot:
     return get
 
 
+@pytest.fixture(scope="session")
+def every_model(tmp_path_factory: pytest.TempPathFactory) -> DriverRoot:
+    """A driver root with a card of each model of the catalog."""
+    return driver_root.of_every_model(tmp_path_factory.mktemp("catalog") / "root")
+
+
 @pytest.fixture
 def invented(tmp_path: Path) -> Iterator[Callable[[int], tuple[DriverRoot, StateFile]]]:
     """Make a root with a state file that the test writes itself."""

@@ -48,7 +48,18 @@ class DriverRoot:
 
 def made(folder: Path, model: str, cards: int, *flags: str) -> DriverRoot:
     """Make a root as users do."""
-    chosen = [*ONLY_NVIDIA, f"--nvidia-model={model}", f"--nvidia-cards={cards}", *flags]
+    return _made(folder, f"--nvidia-model={model}", f"--nvidia-cards={cards}", *flags)
+
+
+def of_every_model(folder: Path) -> DriverRoot:
+    """Make a root with a card of each model that is known, all on one node."""
+    groups = [{"cards": 1, "model": name} for name in models()["nvidia"]]
+    (config := folder.with_suffix(".yaml")).write_text(json.dumps({"nvidia": {"groups": groups}}))
+    return _made(folder, f"--config={config}")
+
+
+def _made(folder: Path, *flags: str) -> DriverRoot:
+    chosen = [*ONLY_NVIDIA, *flags]
     done = run_cli("driver", "all", f"--driver-root={folder}", *chosen)
     assert done.returncode == 0, done.stderr
     return DriverRoot(folder, planned(*chosen))

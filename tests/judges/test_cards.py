@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from hami_mock.vendors.catalog import models
 from tests.driver.state_file import StateFile, live
 from tests.judges.conftest import Have, MakeRoot
 from tests.judges.driver_root import DriverRoot
@@ -19,6 +20,14 @@ def test_sees_the_cards(judge: str, model: str, cards: int, have: Have, root_of:
     program, root = have(judge), root_of(model, cards)
     assert [each.card for each in SEERS[judge](program, root)] == root.cards
     assert len(root.cards) == cards
+
+
+@pytest.mark.parametrize("judge", SEERS)
+def test_sees_every_model_of_the_catalog(judge: str, have: Have, every_model: DriverRoot) -> None:
+    assert [each.card for each in SEERS[judge](have(judge), every_model)] == every_model.cards
+    assert {each.name for each in every_model.cards} == {
+        model.product for model in models()["nvidia"].values()
+    }
 
 
 @pytest.mark.parametrize("judge", SEERS)

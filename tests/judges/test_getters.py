@@ -78,6 +78,14 @@ def test_all_but_two_dozen_are_answered_by_some_card(have: Have, root_of: MakeRo
     assert len(walked(python, root_of("B200", 1))) - len(silent) >= 120
 
 
+@pytest.mark.parametrize(("model", "answered"), [("V100-SXM2-32GB", 97), ("RTX-PRO-6000", 115)])
+def test_how_many_one_card_alone_answers(
+    have: Have, root_of: MakeRoot, model: str, answered: int
+) -> None:
+    found = walked(have("nvidia-ml-py"), root_of(model, 1))
+    assert len(found) - len(silent_of(found)) == answered
+
+
 def test_an_older_card_answers_less(have: Have, root_of: MakeRoot) -> None:
     found = walked(have("nvidia-ml-py"), root_of("A100-SXM4-80GB", 8))
     silent = silent_of(found)

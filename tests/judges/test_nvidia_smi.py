@@ -101,6 +101,15 @@ def test_everything_of_other_models(smi: Path, root_of: MakeRoot, model: str, ca
     assert root.ask(smi).count("Default |") == cards
 
 
+def test_everything_of_every_model_of_the_catalog(smi: Path, every_model: DriverRoot) -> None:
+    cards = ElementTree.fromstring(every_model.ask(smi, "-q", "-x")).findall("gpu")
+    assert [
+        (each.findtext("product_name"), each.findtext("fb_memory_usage/total")) for each in cards
+    ] == [(card.name, f"{card.memory} MiB") for card in every_model.cards]
+    assert every_model.ask(smi, "-q").count("GPU UUID") == len(cards)
+    assert every_model.ask(smi).count("Default |") == len(cards)
+
+
 @pytest.mark.parametrize(
     "part", ["MEMORY", "UTILIZATION", "ECC", "TEMPERATURE", "POWER", "CLOCK", "PIDS", "PERFORMANCE"]
 )

@@ -95,7 +95,7 @@ def _remove(folder: Path, *, dry: bool) -> Sequence[Done]:
     root = Root(folder, dry=dry)
     try:
         done = root.remove()
-        if dry:
+        if dry and done:
             _check_writable(folder, done)
         return done
     finally:

@@ -118,12 +118,19 @@ class Cutter:
             if taken.isdisjoint(range(start, start + profile.units))
         ]
 
-    def make(self, cut: Cut, profile: InstanceProfile, start: int | None = None) -> "Made":
+    def make(
+        self,
+        cut: Cut,
+        profile: InstanceProfile,
+        start: int | None = None,
+        beside: Cut | None = None,
+    ) -> "Made":
         """Cut out a GPU instance, at a place or at the last one that is free. Raises NoRoom.
 
         The driver fills a card from its end, where the small ones that fit nowhere else have room.
+        `beside` is all that the card is cut into, where others have cut it too.
         """
-        free = self.starts(cut, profile)
+        free = self.starts(beside or cut, profile)
         if not free or (start is not None and start not in free):
             where = "" if start is None else f" at {start}"
             raise NoRoom(f"there is no room for a {profile.name}{where}")

@@ -53,7 +53,7 @@ class DeviceNode(NamedTuple):
 
 
 class Mount(NamedTuple):
-    """A file or folder of the root, and where containers that get a card find it."""
+    """A file, link or folder of every root, and where containers that get a card find it."""
 
     source: str
     target: str

@@ -109,9 +109,10 @@ DRIVER = Driver(
     files=_files,
     nodes=_nodes,
     mounts=(
-        # Where loaders look by themselves: Debian's and musl's, and Red Hat's.
-        Mount(f"lib64/{_LIBRARY}", "/usr/lib/libnvidia-ml.so.1"),
-        Mount(f"lib64/{_LIBRARY}", "/usr/lib64/libnvidia-ml.so.1"),
+        # Where loaders look by themselves: Debian's and musl's, and Red Hat's. The link is there
+        # whatever the version: a container that starts again after a change gets the same mounts.
+        Mount("lib64/libnvidia-ml.so.1", "/usr/lib/libnvidia-ml.so.1"),
+        Mount("lib64/libnvidia-ml.so.1", "/usr/lib64/libnvidia-ml.so.1"),
         Mount("bin/nvidia-smi", "/usr/bin/nvidia-smi"),
     ),
     cdi_kind="nvidia.com/gpu",

@@ -10,6 +10,7 @@ import pytest
 
 from hami_mock.cli.main import main
 from hami_mock.views.driver import compiled
+from hami_mock.views.driver.root import MANIFEST
 from tests.unit.views.driver.reading import COMPILED, card, header
 
 _NOBODY = 65534
@@ -39,6 +40,22 @@ def test_all_keeps_and_removes(tmp_path: Path, capsys: Captured) -> None:
     assert driver(root, "remove") == 0
     assert "removed" in capsys.readouterr().out
     assert not root.exists()
+    assert driver(root, "remove") == driver(root, "remove", "--dry-run") == 0
+    assert capsys.readouterr().out == f"{root}: nothing to do\n" * 2
+
+
+def test_a_root_is_for_everybody_whatever_the_umask(tmp_path: Path) -> None:
+    root, before = tmp_path / "there/root", os.umask(0o077)
+    try:
+        assert driver(root, "all") == 0
+    finally:
+        os.umask(before)
+    made = {each for each in (root.parent, *root.rglob("*"), root) if not each.is_symlink()}
+    assert {each.stat().st_mode & 0o777 for each in made if each.is_dir()} == {0o755}
+    # The list of what was made is nobody else's business.
+    files = {each for each in made if each.is_file()} - {root / MANIFEST}
+    assert {each.stat().st_mode & 0o444 for each in files} == {0o444}
+    assert root / "state/cards.bin" in files
 
 
 def test_a_dry_run_is_one_document(tmp_path: Path, capsys: Captured) -> None:

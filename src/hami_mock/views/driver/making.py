@@ -36,7 +36,7 @@ from hami_mock.views.driver.root import (
 )
 
 _ROOT = "."
-_NO_NODE = "it takes the capability MKNOD: containers get /dev/null in its place"
+_NO_NODE = "device nodes take the capability MKNOD: containers get /dev/null instead"
 _MKNOD = 27
 """The capability's number."""
 _IS = {
@@ -110,13 +110,10 @@ class Root:
 
     def remove(self) -> list[Done]:
         """Remove all that was ever made here. Raises UsageError if that isn't known."""
-        manifest = Manifest.read(self.path)
-        if manifest is None:
-            raise UsageError(
-                f"{OPTION}: {str(self.path)!r} has no {MANIFEST}: nothing in it was made by "
-                "hami-mock"
-            )
         with self._named_errors():
+            manifest = Manifest.read(self.path)
+            if manifest is None:
+                return self._nothing_to_remove()
             self._acquire()
             done = [self._remove(path, manifest) for path in [*manifest.made]]
             if not self._dry and not manifest.made:
@@ -127,6 +124,15 @@ class Root:
                 self._remove_folders(manifest, but=_ROOT)
                 manifest.write(self.path)
         return done
+
+    def _nothing_to_remove(self) -> list[Done]:
+        is_there = os.path.lexists(self.path)
+        if is_there and (not self.path.is_dir() or self._strangers()):
+            raise UsageError(
+                f"{OPTION}: {str(self.path)!r} has no {MANIFEST}: nothing in it was made by "
+                "hami-mock"
+            )
+        return []
 
     def _remove_socket(self) -> None:
         """Remove what an agent that was killed has left: it can't be there any more."""
@@ -146,14 +152,18 @@ class Root:
             if os.path.lexists(self.path):
                 raise UsageError(f"{OPTION}: {str(self.path)!r} is not a folder")
             if not self._dry:
-                self.path.mkdir(parents=True)
+                _make_folders(self.path)
             manifest.folders.append(_ROOT)
-        elif found := next((p.name for p in sorted(self.path.iterdir()) if not _is_bare(p)), None):
+        elif found := self._strangers():
             raise UsageError(
-                f"{OPTION}: {str(self.path)!r} has {found!r} in it, and no {MANIFEST}: choose an "
-                "empty folder"
+                f"{OPTION}: {str(self.path)!r} has {found[0]!r} in it, and no {MANIFEST}: choose "
+                "an empty folder"
             )
         return manifest
+
+    def _strangers(self) -> list[str]:
+        """Return what is in the folder and neither bare nor ours."""
+        return [each.name for each in sorted(self.path.iterdir()) if not _is_bare(each)]
 
     def _make(self, item: Item, manifest: Manifest) -> Done:
         path, entry = self.path / item.path, manifest.made.get(item.path)
@@ -165,10 +175,12 @@ class Root:
         is_ours = entry is not None and found == entry["mark"]
         is_state = item.kind is Kind.STATE and found == ""
         if found is not None and not is_ours and not is_state:
+            self.has_nodes &= item.kind is not Kind.NODE
             return Done(item.path, What.LEFT, "it isn't what hami-mock made: remove it by hand")
         what = What.REPLACED if found is not None else What.MADE
         if not self._dry:
-            self._make_folders(path.parent, manifest)
+            made = _make_folders(path.parent)
+            manifest.folders += [str(each.relative_to(self.path)) for each in made]
         if item.kind is Kind.STATE:
             what = what if self._make_state() else What.KEPT
         elif not self._put(item, path):
@@ -198,15 +210,6 @@ class Root:
             new.chmod(item.mode)
         new.replace(path)
         return True
-
-    def _make_folders(self, folder: Path, manifest: Manifest) -> None:
-        missing = []
-        while not folder.is_dir():
-            missing.append(folder)
-            folder = folder.parent
-        for each in reversed(missing):
-            each.mkdir()
-            manifest.folders.append(str(each.relative_to(self.path)))
 
     def _remove(self, path: str, manifest: Manifest) -> Done:
         entry, place = manifest.made[path], self.path / path
@@ -255,6 +258,21 @@ class Root:
                 f"{OPTION}: {where!r} can't be written: {error.strerror or error}: run as root, "
                 "or choose another folder"
             ) from error
+
+
+def _make_folders(folder: Path) -> list[Path]:
+    """Make a folder and those above it that are missing, whatever the umask: clients are anybody.
+
+    Return what was made, each after its parent.
+    """
+    missing: list[Path] = []
+    while not folder.is_dir():
+        missing.insert(0, folder)
+        folder = folder.parent
+    for each in missing:
+        each.mkdir()
+        each.chmod(0o755)
+    return missing
 
 
 def _found(path: Path, kind: Kind) -> str | None:

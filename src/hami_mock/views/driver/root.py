@@ -151,7 +151,7 @@ def in_containers(
 ) -> InContainers:
     """Return what a container gets of a root at this path."""
     mounts = [
-        Shared(str(root / mount.source.format(version=machine.version)), mount.target)
+        Shared(str(root / mount.source), mount.target)
         for mount in driver.mounts
         if has_program or mount.source != f"bin/{driver.program}"
     ]

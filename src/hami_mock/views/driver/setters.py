@@ -90,7 +90,8 @@ class Setters:
     def _create(self, card: Card, request: _Request) -> _Answer:
         cutter = _cutter(card)
         start = _place(request["start"])
-        made = cutter.make(self._cut(card), cutter.profile(request["profile"]), start)
+        profile, own = cutter.profile(request["profile"]), self._cut(card)
+        made = cutter.make(own, profile, start, beside=self._state.cut_of(card))
         self._state.cut(card, made.cut)
         return {"gpu_instance": made.id}
 
@@ -132,10 +133,10 @@ class Setters:
         return _reply("DONE")
 
     def _cut(self, card: Card) -> Cut:
-        cut = self._state.cuts.get(card.uuid)
-        if cut is None:
+        """Return what was cut out here of a card in MIG mode: HAMi's instances are its pods'."""
+        if self._state.cut_of(card) is None:
             raise NoInstance(f"{card.name} is not in MIG mode")
-        return cut
+        return self._state.cuts.get(card.uuid, Cut())
 
 
 def _cutter(card: Card) -> Cutter:

@@ -143,10 +143,18 @@ class StateFile:
     def _fits(self, header: Mapping[str, Any], shown: Shown) -> bool:
         return (
             not header["moved"]
+            and self._is_in_place()
             and header["card_count"] == len(shown.identities)
             and all(header[name] == value for name, value in shown.about.items())
             and all(self._identity(i) == each for i, each in enumerate(shown.identities))
         )
+
+    def _is_in_place(self) -> bool:
+        """Tell whether the open file still has its name: somebody may have removed it."""
+        try:
+            return os.path.samestat(os.fstat(self._file), self._path.lstat())
+        except FileNotFoundError:
+            return False
 
     def _identity(self, index: int) -> bytes:
         return os.pread(self._file, IDENTITY.size, card_offset(index))
@@ -182,6 +190,7 @@ class StateFile:
         new = self._path.with_suffix(".new")
         new.unlink(missing_ok=True)  # an agent that was killed may have left it
         self._open(os.O_RDWR | os.O_CREAT | os.O_EXCL, new)
+        os.fchmod(self._file, 0o644)  # clients are anybody, whatever the umask
         pairs = zip(shown.identities, shown.lives, strict=True)
         cards = (identity + bytes(_SEQUENCE_BYTES) + live for identity, live in pairs)
         data = HEADER.pack(header) + b"".join(cards)

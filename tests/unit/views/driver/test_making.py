@@ -113,6 +113,16 @@ def test_remove_leaves_nothing(rig: Rig) -> None:
     assert rig.path.parent.exists()
 
 
+@pytest.mark.parametrize("dry", [False, True])
+def test_a_second_time_there_is_nothing_to_remove(rig: Rig, dry: bool) -> None:
+    rig.make()
+    rig.remove()
+    assert rig.remove(dry=dry) == []
+    rig.path.mkdir()
+    assert rig.remove(dry=dry) == []
+    assert [*rig.path.iterdir()] == []
+
+
 def test_a_folder_that_was_there_stays(rig: Rig) -> None:
     rig.path.mkdir(parents=True)
     rig.make()
@@ -144,6 +154,16 @@ def test_what_is_not_wanted_any_more_goes(rig: Rig) -> None:
     assert (rig.path / "lib64/libnvidia-ml.so.1").readlink() == Path("libnvidia-ml.so.570.1")
     fewer.remove()
     assert not rig.path.exists()
+
+
+def test_another_version_takes_no_mount_from_containers(rig: Rig) -> None:
+    """What is missing when a container starts again, its runtime would make as an empty folder."""
+    rig.make()
+    spec = yaml.safe_load((rig.path / "cdi/nvidia.yaml").read_text())
+    mounted = [Path(mount["hostPath"]) for mount in spec["containerEdits"]["mounts"]]
+    assert {path.parent.name for path in mounted} >= {"lib64", "bin"}
+    Rig(rig.path, version="570.1").make()
+    assert [path for path in mounted if not path.exists()] == []
 
 
 @pytest.mark.parametrize(
@@ -191,15 +211,20 @@ def test_a_folder_of_somebody_else_is_refused(rig: Rig) -> None:
 
 def test_a_file_is_no_folder(rig: Rig) -> None:
     rig.path.parent.mkdir()
-    rig.path.write_text("")
-    with pytest.raises((UsageError, StartError), match="--driver-root"):
+    rig.path.write_text("mine")
+    with pytest.raises(UsageError, match=r"--driver-root: '.*/root' is not a folder"):
         rig.make()
+    with pytest.raises(UsageError, match=f"has no {re.escape(MANIFEST)}"):
+        rig.remove()
+    assert rig.path.read_text() == "mine"
 
 
 @pytest.mark.parametrize(
     "content",
-    ["", "[]", '{"made": 1, "folders": []}', '{"made": {"../x": {}}, "folders": []}',
-     '{"made": {}, "folders": ["/etc"]}'],
+    ["", "[]", '{"made": 1, "folders": []}', '{"made": {}, "folders": ["/etc"]}',
+     '{"made": {"../x": {"kind": "file", "step": "fs", "mark": ""}}, "folders": []}',
+     '{"made": {"x": {"kind": "file", "mark": ""}}, "folders": []}',
+     '{"made": {"x": {"kind": "fifo", "step": "fs", "mark": ""}}, "folders": []}'],
 )  # fmt: skip
 def test_a_forged_list_is_refused(rig: Rig, content: str) -> None:
     rig.path.mkdir(parents=True)
@@ -238,6 +263,17 @@ def test_without_the_capability_nodes_are_left_out(
     assert nodes == [{"path": "/dev/nvidia0", "hostPath": "/dev/null"}]
     rig.remove()
     assert not rig.path.exists()
+
+
+def test_what_is_no_node_is_given_to_no_container(rig: Rig) -> None:
+    (rig.path / "dev").mkdir(parents=True)
+    rig.make(frozenset({Step.DRIVER}))
+    (rig.path / "dev/nvidia0").write_text("mine")
+    (left,) = [each for each in rig.make() if each.path == "dev/nvidia0"]
+    assert left.what is What.LEFT
+    spec = yaml.safe_load((rig.path / "cdi/nvidia.yaml").read_text())
+    (node,) = spec["devices"][0]["containerEdits"]["deviceNodes"]
+    assert node == {"path": "/dev/nvidia0", "hostPath": "/dev/null"}
 
 
 def test_without_the_program_all_else_is_made(rig: Rig) -> None:
