@@ -162,8 +162,9 @@ def test_cards_that_cant_be_cut_are_whole() -> None:
     assert [*devices(pool_of(state_of("T4", cards=1), NVIDIA))] == ["gpu-0"]
 
 
-def test_ascends_chips_are_whole_or_shared_as_their_mode_says() -> None:
-    chips: dict[str, Any] = {"nvidia_cards": 0, "ascend_cards": 1}
+@pytest.mark.parametrize("plugins", ["on", "off"])
+def test_ascends_chips_are_whole_or_shared_as_their_mode_says(plugins: str) -> None:
+    chips: dict[str, Any] = {"nvidia_cards": 0, "ascend_cards": 1, "device_plugins": plugins}
     (whole,) = devices(pool_of(state_of(**chips))).values()
     assert whole["name"] == "npu-0-0"
     assert whole["attributes"]["type"] == {"string": "NPU"}
