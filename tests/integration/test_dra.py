@@ -18,6 +18,7 @@ from hami_mock.kit.concurrency import Backoff
 from hami_mock.kubelet.holder import Holder
 from hami_mock.node.state import NodeState
 from hami_mock.vendors.dra import Profile
+from hami_mock.views.dra import plugin as plugin_module
 from hami_mock.views.dra import publisher as publisher_module
 from hami_mock.views.dra.view import DraView, Places
 from tests.integration.dra_kubelet import DraKubelet
@@ -37,6 +38,7 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     def backoff() -> Backoff:
         return Backoff(first=0.01, longest=0.05)
 
+    monkeypatch.setattr(plugin_module, "Backoff", backoff)
     monkeypatch.setattr(publisher_module, "Backoff", backoff)
     monkeypatch.setattr(kubernetes_module, "Backoff", backoff)
 
@@ -144,6 +146,26 @@ def test_a_driver_that_the_kubelet_refuses_isnt_ready(play: Callable[..., None])
             assert view.not_ready == f"{HAMI_DRIVER}: refused: no such version"
             await rig.kubelet.register()
             assert not view.not_ready
+
+    play(scenario)
+
+
+def test_a_driver_waits_for_the_kubelets_folder_and_then_for_the_kubelet(
+    play: Callable[..., None],
+) -> None:
+    async def scenario(rig: Rig) -> None:
+        registry = rig.folder / "registry"
+        registry.rmdir()
+        async with Kubernetes() as kubernetes, anyio.create_task_group() as tasks:
+            view = DraView(rig.state, kubernetes, [HAMI], DRIVER_VERSION, rig.places)
+            await tasks.start(view.run)
+            await until(lambda: view.not_ready == f"{HAMI_DRIVER}: there is no folder {registry}")
+            registry.mkdir()
+            waiting = f"{HAMI_DRIVER}: the kubelet hasn't registered it yet"
+            await until(lambda: view.not_ready == waiting)
+            await rig.kubelet.register()
+            await until(lambda: not view.not_ready)
+            tasks.cancel_scope.cancel()
 
     play(scenario)
 
