@@ -80,15 +80,17 @@ def _taken(ask: Ask, device: Device, found: DraFound) -> Iterator[tuple[Obstacle
 
 def _counters(device: Device, found: DraFound) -> Iterator[tuple[Obstacle, str]]:
     """What the devices that are given away leave of a card must be enough for this one."""
+    if device.is_shared and found.held.get(device.id):
+        return  # the first claim of it took them for all
     for name, wanted in device.consumes:
         place = device.driver, device.pool, name
         given = found.drained.get(place, ())
         left = Counter(found.counters.get(place, {}))
-        for _, counters in given:
-            left.subtract(counters)
+        for each in given:
+            left.subtract(each.counters)
         short = [counter for counter, need in wanted.items() if need > left[counter]]
         if short:
-            holders = [held for held, counters in given if set(counters) & set(short)]
+            holders = [held for each in given if {*each.counters} & {*short} for held in each.held]
             told = f"{device}: {name} has too little of {listed(short)} left ({_names(holders)})"
             yield Obstacle.COUNTERS, told
 
