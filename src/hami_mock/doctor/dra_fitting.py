@@ -8,7 +8,7 @@ from typing import NamedTuple
 from hami_mock.doctor.dra_found import DraFound, Held
 from hami_mock.doctor.dra_objects import Ask, Device
 from hami_mock.doctor.dra_selectors import matches
-from hami_mock.views.dra.slices import quantity
+from hami_mock.kit.quantities import written
 
 _SHOWN = 4
 """How many devices or holders are listed."""
@@ -96,7 +96,7 @@ def _counters(device: Device, found: DraFound) -> Iterator[tuple[Obstacle, str]]
 
 
 def amount(number: int) -> str:
-    return quantity(number, is_binary=number % _BINARY == 0)
+    return written(number, is_binary=number % _BINARY == 0)
 
 
 def _names(holders: Sequence[Held]) -> str:

@@ -164,7 +164,7 @@ def test_the_examples_variables() -> None:
     pool = pool_of(state_of(), EXAMPLE)
     (variables,) = environment(pool, prepared(pool, share(pool, "gpu-1", "2Gi", "20")))
     assert variables["GPU_DEVICE_1"] == "gpu-1"
-    assert variables["GPU_DEVICE_1_MEMORY"] == "2048Mi"
+    assert variables["GPU_DEVICE_1_MEMORY"] == "2Gi"
     assert variables["GPU_DEVICE_1_COMPUTE"] == "20"
     assert variables["GPU_DEVICE_GPU_1_RESOURCE_CLAIM"] == "u-1"
     assert variables["KUBERNETES_NODE_NAME"] == "node-a"
