@@ -103,13 +103,12 @@ class CardHere(NamedTuple):
 
 
 class Given(NamedTuple):
-    """A device that a claim got: MiB and percent, and which of the claim's devices it is."""
+    """A device that a claim got, and how much of it: MiB and percent."""
 
     card: "DriverCard"
     device: str
     memory: int
     cores: int
-    position: int
     place: Place | None = None
     share: str = ""
 
