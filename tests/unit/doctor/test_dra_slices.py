@@ -216,6 +216,16 @@ def test_the_gate_of_extended_resources_is_seen_by_what_was_applied() -> None:
         "extendedResourceName): a pod needs a claim to get a card",
     )
     assert finding.advice.endswith(" and the kubelet, and apply the DeviceClasses again")
+    # On a release that can't be without the gate, somebody took the name away.
+    on = node()
+    on["status"]["nodeInfo"] = {"kubeletVersion": "v1.37.1"}
+    only(examine_node(node_case(found(*slices(), classes=classes), on=on)), "ok")
+    # So did who gave it to another class, as docs/dra.md says.
+    moved = deepcopy(classes)
+    for each in moved:
+        if each["metadata"]["name"] == NVIDIA:
+            each["spec"]["extendedResourceName"] = "nvidia.com/gpu"
+    only(examine_node(node_case(found(*slices(), classes=moved))), "ok")
     # Of a driver whose classes never had a name nothing was lost.
     chips = slices(rig.state_of(nvidia_cards=0, ascend_cards=1))
     only(examine_node(node_case(found(*chips, classes=classes))), "ok")
