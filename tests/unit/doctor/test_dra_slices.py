@@ -271,6 +271,13 @@ def test_a_card_that_fails_is_named_with_its_taint() -> None:
     assert f"hami-gpu-1 is tainted: {HAMI}/xid=79 (NoSchedule)" in finding.what
 
 
+def test_a_taint_that_keeps_nobody_away_is_no_finding() -> None:
+    """NVIDIA's driver has one for cards whose health it can't watch."""
+    (made,) = slices()
+    made["spec"]["devices"][0]["taints"] = [{"key": f"{NVIDIA}/unmonitored", "effect": "None"}]
+    only(examined(made), "ok")
+
+
 def test_devices_of_no_class_can_be_claimed_by_nobody() -> None:
     findings = examine_node(node_case(found(*slices(), classes=())))
     assert "no DeviceClass is for its devices" in only(findings, "warning").what
