@@ -167,6 +167,7 @@ def _visible(given: Sequence[Given]) -> dict[str, str]:
 
 def _hami_environment(given: Sequence[Given], claim: ClaimHere) -> Mapping[str, str]:
     found = _visible(given)
+    # Named after the claim, as its holdings are: NVML shows a container what all with it use.
     found["CUDA_DEVICE_MEMORY_SHARED_CACHE"] = f"{_CACHES}/{claim.uid}/{claim.uid}.cache"
     # A limit goes by the card's position among the visible ones, and those are of one request.
     for position, uuid in enumerate(dict.fromkeys(each.card.uuid for each in given)):
