@@ -346,16 +346,19 @@ def test_without_taints_a_card_that_fails_isnt_offered(play: Callable[..., None]
     play(scenario)
 
 
-def test_an_api_server_that_refuses_is_asked_again(play: Callable[..., None]) -> None:
+@pytest.mark.parametrize("verb", ["list", "create"])
+def test_an_api_server_that_refuses_is_asked_again(play: Callable[..., None], verb: str) -> None:
     async def scenario(rig: Rig) -> None:
-        rig.server.refuse = lambda line: 403 if line.startswith("create") else None
+        rig.server.refuse = lambda line: 403 if line.startswith(verb) else None
         async with Kubernetes() as kubernetes, anyio.create_task_group() as tasks:
             view = DraView(rig.state, kubernetes, [HAMI], DRIVER_VERSION, rig.places)
             await tasks.start(view.run)
+            await until(lambda: f"the verb {verb} for resourceslices" in view.not_ready)
+            assert "the kubelet hasn't registered it yet; " in view.not_ready
             await rig.kubelet.register()
-            await until(lambda: "the verb create" in view.not_ready)
             rig.server.refuse = lambda _: None
             await rig.server.wait_until(lambda: bool(rig.slices))
+            await until(lambda: not view.not_ready)
             tasks.cancel_scope.cancel()
 
     play(scenario)
