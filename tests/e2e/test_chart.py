@@ -130,6 +130,28 @@ def rights(told: list[Document]) -> set[tuple[str, str, str]]:
     }
 
 
+def test_the_chart_has_the_device_classes_of_the_manifests(chart: Helm) -> None:
+    right = classes(documents((ROOT / "components" / "dra" / "deviceclasses.yaml").read_text()))
+    made: dict[str, set[str]] = {}
+    for profile in ("hami", "nvidia", "example"):
+        made |= classes(chart.template(f"--set=dra.profile={profile}"))
+    assert made == right
+    assert not classes(chart.template("--set=dra.profile=hami,dra.deviceClasses=false"))
+
+
+def classes(told: list[Document]) -> dict[str, set[str]]:
+    """What each DeviceClass wants of a device."""
+    return {
+        document["metadata"]["name"]: {
+            term.strip()
+            for selector in document["spec"]["selectors"]
+            for term in selector["cel"]["expression"].split("&&")
+        }
+        for document in told
+        if document["kind"] == "DeviceClass"
+    }
+
+
 @pytest.mark.parametrize("kind", KINDS_OF_NODES)
 def test_lint_finds_nothing(chart: Helm, kind: str) -> None:
     chart("lint", "--strict", CHART, *values_of(kind))

@@ -18,6 +18,7 @@ from hami_mock.kit.concurrency import Backoff
 from hami_mock.kubelet.holder import Holder
 from hami_mock.node.state import NodeState
 from hami_mock.vendors.dra import Profile
+from hami_mock.views.dra import plugin as plugin_module
 from hami_mock.views.dra import publisher as publisher_module
 from hami_mock.views.dra.view import DraView, Places
 from tests.integration.dra_kubelet import DraKubelet
@@ -37,6 +38,7 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     def backoff() -> Backoff:
         return Backoff(first=0.01, longest=0.05)
 
+    monkeypatch.setattr(plugin_module, "Backoff", backoff)
     monkeypatch.setattr(publisher_module, "Backoff", backoff)
     monkeypatch.setattr(kubernetes_module, "Backoff", backoff)
 
@@ -144,6 +146,26 @@ def test_a_driver_that_the_kubelet_refuses_isnt_ready(play: Callable[..., None])
             assert view.not_ready == f"{HAMI_DRIVER}: refused: no such version"
             await rig.kubelet.register()
             assert not view.not_ready
+
+    play(scenario)
+
+
+def test_a_driver_waits_for_the_kubelets_folder_and_then_for_the_kubelet(
+    play: Callable[..., None],
+) -> None:
+    async def scenario(rig: Rig) -> None:
+        registry = rig.folder / "registry"
+        registry.rmdir()
+        async with Kubernetes() as kubernetes, anyio.create_task_group() as tasks:
+            view = DraView(rig.state, kubernetes, [HAMI], DRIVER_VERSION, rig.places)
+            await tasks.start(view.run)
+            await until(lambda: view.not_ready == f"{HAMI_DRIVER}: there is no folder {registry}")
+            registry.mkdir()
+            waiting = f"{HAMI_DRIVER}: the kubelet hasn't registered it yet"
+            await until(lambda: view.not_ready == waiting)
+            await rig.kubelet.register()
+            await until(lambda: not view.not_ready)
+            tasks.cancel_scope.cancel()
 
     play(scenario)
 
@@ -324,16 +346,19 @@ def test_without_taints_a_card_that_fails_isnt_offered(play: Callable[..., None]
     play(scenario)
 
 
-def test_an_api_server_that_refuses_is_asked_again(play: Callable[..., None]) -> None:
+@pytest.mark.parametrize("verb", ["list", "create"])
+def test_an_api_server_that_refuses_is_asked_again(play: Callable[..., None], verb: str) -> None:
     async def scenario(rig: Rig) -> None:
-        rig.server.refuse = lambda line: 403 if line.startswith("create") else None
+        rig.server.refuse = lambda line: 403 if line.startswith(verb) else None
         async with Kubernetes() as kubernetes, anyio.create_task_group() as tasks:
             view = DraView(rig.state, kubernetes, [HAMI], DRIVER_VERSION, rig.places)
             await tasks.start(view.run)
+            await until(lambda: f"the verb {verb} for resourceslices" in view.not_ready)
+            assert "the kubelet hasn't registered it yet; " in view.not_ready
             await rig.kubelet.register()
-            await until(lambda: "the verb create" in view.not_ready)
             rig.server.refuse = lambda _: None
             await rig.server.wait_until(lambda: bool(rig.slices))
+            await until(lambda: not view.not_ready)
             tasks.cancel_scope.cancel()
 
     play(scenario)

@@ -192,14 +192,20 @@ class Kubernetes:
                 yield page.things
 
     def watch(
-        self, resource: Resource, fields: str = "", namespace: str = "", *, what: str = ""
+        self,
+        resource: Resource,
+        fields: str = "",
+        namespace: str = "",
+        *,
+        what: str = "",
+        tell: Tell = _nobody,
     ) -> AsyncGenerator[Change, None]:
         """Yield these objects, and each change of one, for ever; close it with `aclosing`.
 
-        `what` is what the log calls them, if it can't watch them.
+        `what` is what the log calls them, if it can't watch them; `tell` as in `watch_pods`.
         """
         request = Request("watch", resource, "", namespace, _selecting(fields))
-        return self._watch(request, what or str(resource), self._reading(request, 0))
+        return self._watch(request, what or str(resource), self._reading(request, 0), tell=tell)
 
     def watch_pages(
         self, resource: Resource, labels: str = "", fields: str = ""

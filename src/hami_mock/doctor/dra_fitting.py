@@ -8,7 +8,7 @@ from typing import NamedTuple
 from hami_mock.doctor.dra_found import DraFound, Held
 from hami_mock.doctor.dra_objects import Ask, Device
 from hami_mock.doctor.dra_selectors import matches
-from hami_mock.views.dra.slices import quantity
+from hami_mock.kit.quantities import written
 
 _SHOWN = 4
 """How many devices or holders are listed."""
@@ -80,21 +80,23 @@ def _taken(ask: Ask, device: Device, found: DraFound) -> Iterator[tuple[Obstacle
 
 def _counters(device: Device, found: DraFound) -> Iterator[tuple[Obstacle, str]]:
     """What the devices that are given away leave of a card must be enough for this one."""
+    if device.is_shared and found.held.get(device.id):
+        return  # the first claim of it took them for all
     for name, wanted in device.consumes:
         place = device.driver, device.pool, name
         given = found.drained.get(place, ())
         left = Counter(found.counters.get(place, {}))
-        for _, counters in given:
-            left.subtract(counters)
+        for each in given:
+            left.subtract(each.counters)
         short = [counter for counter, need in wanted.items() if need > left[counter]]
         if short:
-            holders = [held for held, counters in given if set(counters) & set(short)]
+            holders = [held for each in given if {*each.counters} & {*short} for held in each.held]
             told = f"{device}: {name} has too little of {listed(short)} left ({_names(holders)})"
             yield Obstacle.COUNTERS, told
 
 
 def amount(number: int) -> str:
-    return quantity(number, is_binary=number % _BINARY == 0)
+    return written(number, is_binary=number % _BINARY == 0)
 
 
 def _names(holders: Sequence[Held]) -> str:

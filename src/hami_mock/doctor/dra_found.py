@@ -35,6 +35,13 @@ class Held(NamedTuple):
     result: Result
 
 
+class Drain(NamedTuple):
+    """What a device takes of a set of counters, and who has the device."""
+
+    held: Sequence[Held]
+    counters: Mapping[str, int]
+
+
 @dataclass(frozen=True)
 class DraFound:
     """The objects of DRA. Each is None if nobody knows them; `lacks` says why."""
@@ -87,14 +94,14 @@ class DraFound:
         return found
 
     @cached_property
-    def drained(self) -> Mapping[tuple[str, str, str], Sequence[tuple[Held, Mapping[str, int]]]]:
-        """What claims take of each set of counters."""
-        found: dict[tuple[str, str, str], list[tuple[Held, Mapping[str, int]]]] = {}
+    def drained(self) -> Mapping[tuple[str, str, str], Sequence[Drain]]:
+        """What is taken of each set of counters: by a device once, however many claims share it."""
+        found: dict[tuple[str, str, str], list[Drain]] = {}
         for device in self.devices():
-            for held in self.held.get(device.id, ()):
+            if held := self.held.get(device.id):
                 for name, counters in device.consumes:
                     place = device.driver, device.pool, name
-                    found.setdefault(place, []).append((held, counters))
+                    found.setdefault(place, []).append(Drain(held, counters))
         return found
 
     def class_for(self, resource: str) -> DeviceClass | None:

@@ -15,6 +15,8 @@ from hami_mock.sources.annotated.node_object import amounts, part, text, texts
 _MOST_ROWS = 1024
 """The API server allows less of everything that is a list in these objects."""
 _MOST_NUMBER = 2**63
+_EFFECTS = ("NoSchedule", "NoExecute")
+"""Of taints that keep claims away. Others only tell something."""
 _RESOURCE = "extendedResourceName"
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -155,7 +157,7 @@ class Ask:
         )
 
     def tolerates(self, taint: Taint) -> bool:
-        return taint.effect not in ("NoSchedule", "NoExecute") or any(
+        return any(
             text(row, "key") in ("", taint.key)
             and text(row, "effect") in ("", taint.effect)
             and (text(row, "operator") == "Exists" or text(row, "value") == taint.value)
@@ -294,6 +296,7 @@ def _device(row: Mapping[str, Any], driver: str, pool: str, node: str) -> Device
         tuple(
             Taint(text(each, "key"), text(each, "value"), text(each, "effect"))
             for each in rows(row, "taints")
+            if text(each, "effect") in _EFFECTS
         ),
     )  # fmt: skip
 

@@ -14,7 +14,6 @@ from hami_mock.kubelet.dra_gates import (
     GA,
     GATES,
     PARTITIONABLE,
-    VERSIONS,
     components,
 )
 from hami_mock.node.advice import COUNTED_TWICE, COUNTED_TWICE_REMEDY
@@ -146,17 +145,15 @@ def _signs(case: NodeCase) -> Iterator[tuple[tuple[str, str], str]]:
         if cut:
             yield (each.driver, PARTITIONABLE), f"{listed(cut)} came without consumesCounters"
         lost = [own.name for own in _classes_of(case, each) if own.applied and not own.resource]
-        if lost:
+        if lost and not _has_extended(case):
             sign = f"DeviceClass {listed(lost)} came without its extendedResourceName"
             yield (each.driver, EXTENDED), sign
 
 
 def extended(case: NodeCase) -> Iterator[Finding]:
     """Where no class of ours stands for a resource, the gate for that may be off."""
-    newest = VERSIONS[-1]
-    is_lasting = GATES[EXTENDED].default(case.version or newest) == GA
     known = (case.dra.classes or {}).values()
-    if is_lasting or any(each.resource or each.applied for each in known):
+    if not case.version or _has_extended(case) or any(each.applied for each in known):
         return
     for driver in dict.fromkeys(
         each.driver for each in _slices(case) if any(o.is_ours for o in _classes_of(case, each))
@@ -168,6 +165,13 @@ def extended(case: NodeCase) -> Iterator[Finding]:
             f"if pods should get cards without claims, turn it on for {components()}, and "
             f"{_AFTERWARDS[EXTENDED]}",
         )
+
+
+def _has_extended(case: NodeCase) -> bool:
+    """Tell whether the gate is on for sure: it can't be off, or a class has kept such a name."""
+    if case.version and GATES[EXTENDED].default(case.version) == GA:
+        return True
+    return any(each.resource for each in (case.dra.classes or {}).values())
 
 
 def taints(case: NodeCase) -> Iterator[Finding]:

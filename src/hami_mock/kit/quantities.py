@@ -15,6 +15,8 @@ _SUFFIXES = {
     **{letter: Decimal(1000) ** (i + 2) for i, letter in enumerate("MGTPE")},
     **{f"{letter}i": Decimal(1024) ** (i + 1) for i, letter in enumerate("KMGTPE")},
 }
+_BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
+_DECIMAL = ("", "k", "M", "G", "T", "P")
 
 
 def quantity(value: object, parts: int = 1) -> int | None:
@@ -31,3 +33,12 @@ def quantity(value: object, parts: int = 1) -> int | None:
         return None
     number, exponent, suffix = found.groups()
     return math.ceil(Decimal(number).scaleb(int(exponent or 0)) * _SUFFIXES[suffix or ""] * parts)
+
+
+def written(number: int, *, is_binary: bool) -> str:
+    """Return a number as the API server writes the quantity, with the largest suffix that fits."""
+    base, suffixes = (1024, _BINARY) if is_binary else (1000, _DECIMAL)
+    power = 0
+    while number and number % base == 0 and power + 1 < len(suffixes):
+        number, power = number // base, power + 1
+    return f"{number}{suffixes[power]}"

@@ -38,7 +38,10 @@ class CardGroup:
 
 @dataclass(frozen=True)
 class Card:
-    """One card. Its UUID is its name everywhere; its index counts within its vendor."""
+    """One card. Its UUID is its name everywhere; its index counts within its vendor.
+
+    `mode` is how it is sliced, where its vendor has several ways.
+    """
 
     vendor: Vendor
     index: int
@@ -48,6 +51,7 @@ class Card:
     numa: int | None
     link: str | None
     cut: tuple[str, ...] | None = None
+    mode: str = ""
 
     def __post_init__(self) -> None:
         # A real plugin's annotation may have anything for an ID or a model, and all views show it.
@@ -84,7 +88,9 @@ class Card:
         return self.vendor.identity.format(uuid=self.uuid, index=self.index)
 
 
-def make_cards(node_name: str, vendor: Vendor, groups: Iterable[CardGroup]) -> tuple[Card, ...]:
+def make_cards(
+    node_name: str, vendor: Vendor, groups: Iterable[CardGroup], mode: str = ""
+) -> tuple[Card, ...]:
     """Return a vendor's cards on a node, numbered through all of its groups."""
     cards: list[Card] = []
     for number, group in enumerate(groups):
@@ -101,6 +107,7 @@ def make_cards(node_name: str, vendor: Vendor, groups: Iterable[CardGroup]) -> t
                     numa=numa,
                     link=next(links, None),
                     cut=group.cut,
+                    mode=mode,
                 )
             )
     return tuple(cards)

@@ -118,12 +118,20 @@ def _claimed(holder: Holder, state: "NodeState") -> dict[str, Holding]:
         return found
     keys = (ClaimKey(name, each) for name, ids in holder.devices.items() for each in ids)
     for key in keys:
-        claim = state.claims.get(key)
-        for device in claim.devices if claim else ():
+        if (claim := state.claims.get(key)) is None:
+            continue
+        for device in claim.devices:
             if device.card in state.cards and not device.is_admin:
                 instances = (device.instance,) if device.instance else ()
+                # All containers with the claim share what it has, and HAMi's library counts it so.
                 one = Holding(
-                    holder.container, {key.driver: 1}, device.memory, device.cores, 1, instances
+                    holder.container,
+                    {key.driver: 1},
+                    device.memory,
+                    device.cores,
+                    1,
+                    instances,
+                    claim.uid,
                 )
                 before = found.get(device.card)
                 found[device.card] = _together(before, one) if before else one

@@ -47,7 +47,7 @@ def _cards_here(
         vendor: CardsHere(
             own,
             slots=max(slots[vendor].devices.counts.values(), default=1) if vendor in slots else 1,
-            mode=next((each.mode for each in node.resources if each.vendor is vendor), ""),
+            mode=own[0].mode,
             now=now,
             driver=driver,
         )

@@ -28,8 +28,8 @@ class Resource:
     """One extended resource of the node.
 
     `factor` is how much of the thing one device stands for (MiB of memory; 1 for all else), and
-    `source` the option that gave the name, for messages. `mode` is how the cards are sliced, where
-    there are several ways. `hami` is what HAMi's scheduler sees of it; None: nothing.
+    `source` the option that gave the name, for messages. `hami` is what HAMi's scheduler sees of
+    it; None: nothing.
 
     `why` says why it is offered the way it is, by a device plugin or in the Node's status. `later`
     is what it becomes once no pod holds a device of it.
@@ -42,7 +42,6 @@ class Resource:
     cards: tuple[Card, ...]
     devices: Devices
     factor: int = 1
-    mode: str = ""
     hami: "HamiSide | None" = None
     why: str = ""
     later: "Resource | None" = None

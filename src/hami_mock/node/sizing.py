@@ -61,7 +61,6 @@ class Share:
     - amounts: of each card; MiB of memory, else devices (slots: the same for all)
     - factor: MiB that one device stands for; None: as coarse as it has to be. 1 if not memory
     - pooled: what the factor leaves over of single cards makes whole devices together
-    - mode: how the cards are sliced, where there are several ways
     - if_many, if_few: what the user can do about a list that is too long, and a card without any
     """
 
@@ -75,7 +74,6 @@ class Share:
     pooled: bool = False
     if_many: str = ""
     if_few: str = ""
-    mode: str = ""
     hami: "HamiSide | None" = None
 
     def counts(self, factor: int) -> dict[Card, int]:
@@ -251,7 +249,6 @@ def _bare(share: Share, factor: int) -> Resource:
         cards=share.cards,
         devices=CountedUnits({}),
         factor=factor,
-        mode=share.mode,
         hami=share.hami,
     )
 

@@ -158,7 +158,7 @@ GENERAL = (
     _driver("driver-version", kinds.DRIVER_VERSION, "580.95.05",
             "version of NVIDIA's driver to show"),
     _dra("dra", kinds.PROFILES_OF_DRA, (),
-         "publish the cards as a DRA driver too, with the devices of some of "
+         "be a DRA driver for the cards too, in one or more of the profiles "
          f"{', '.join(Profile)} (needs access to the API server; default: off)"),
     _dra("dra-plugins-dir", kinds.FOLDER, "/var/lib/kubelet/plugins",
          "the kubelet's folder of plugins: the driver serves claims in it"),

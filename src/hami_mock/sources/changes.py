@@ -28,6 +28,8 @@ def _card(card: Card) -> str:
     parts = [card.model.name, f"{card.memory} MiB"]
     parts += [f"NUMA {card.numa}"] if card.numa is not None else []
     parts += [f"link {card.link}"] if card.link is not None else []
+    parts += [f"mode {card.mode}"] if card.mode and card.mode != card.vendor.modes[0] else []
+    parts += [f"cut into {', '.join(card.cut) or 'nothing'}"] if card.cut is not None else []
     return " ".join(parts)
 
 

@@ -56,7 +56,7 @@ def configured_node(
 
 
 def vendor_cards(settings: Settings, vendor: VendorSettings) -> tuple[Card, ...]:
-    return make_cards(settings.node_name, vendor.vendor, vendor.groups)
+    return make_cards(settings.node_name, vendor.vendor, vendor.groups, vendor.mode)
 
 
 async def plan(
@@ -205,7 +205,6 @@ def _shares(settings: VendorSettings, all_cards: tuple[Card, ...]) -> Iterator[S
             else 1,
             if_many=factor if is_memory else f"lower --{key}-{option} or --{key}-cards",
             if_few=(f"lower {factor} or " if is_memory else "") + f"raise --{key}-{option}",
-            mode=settings.mode,
             hami=settings.hami if offer.role is Role.SLOTS else None,
         )
 

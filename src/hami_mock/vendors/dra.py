@@ -88,7 +88,7 @@ class CardHere(NamedTuple):
     """A card on its node.
 
     - number: of the card, different from that of any other card of any vendor
-    - mode: how the vendor's cards are sliced
+    - mode: how it is sliced, where its vendor has several ways
     - places: None: it can't be cut now. Else what was cut out of it; nothing yet, at first
     - possible: all that could be cut out of it
     """
@@ -103,13 +103,12 @@ class CardHere(NamedTuple):
 
 
 class Given(NamedTuple):
-    """A device that a claim got: MiB and percent, and which of the claim's devices it is."""
+    """A device that a claim got, and how much of it: MiB and percent."""
 
     card: "DriverCard"
     device: str
     memory: int
     cores: int
-    position: int
     place: Place | None = None
     share: str = ""
 

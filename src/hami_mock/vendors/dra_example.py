@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from hami_mock.kit.quantities import written
 from hami_mock.vendors.dra import (
     GI,
     MI,
@@ -53,7 +54,7 @@ def _environment(given: Sequence[Given], claim: ClaimHere) -> Mapping[str, str]:
             f"GPU_DEVICE_{number}": each.device,
             f"GPU_DEVICE_{number}_SHARING_STRATEGY": "TimeSlicing",
             f"GPU_DEVICE_{number}_TIMESLICE_INTERVAL": "Default",
-            f"GPU_DEVICE_{number}_MEMORY": f"{each.memory}Mi",
+            f"GPU_DEVICE_{number}_MEMORY": written(each.memory * MI, is_binary=True),
             f"GPU_DEVICE_{number}_COMPUTE": str(each.cores),
             f"GPU_DEVICE_{key}_RESOURCE_CLAIM": claim.uid,
         }

@@ -167,10 +167,13 @@ def _visible(given: Sequence[Given]) -> dict[str, str]:
 
 def _hami_environment(given: Sequence[Given], claim: ClaimHere) -> Mapping[str, str]:
     found = _visible(given)
+    # Named after the claim, as its holdings are: NVML shows a container what all with it use.
     found["CUDA_DEVICE_MEMORY_SHARED_CACHE"] = f"{_CACHES}/{claim.uid}/{claim.uid}.cache"
-    for each in given:
-        found[f"CUDA_DEVICE_SM_LIMIT_{each.position}"] = str(each.cores)
-        found[f"CUDA_DEVICE_MEMORY_LIMIT_{each.position}"] = f"{each.memory}m"
+    # A limit goes by the card's position among the visible ones, and those are of one request.
+    for position, uuid in enumerate(dict.fromkeys(each.card.uuid for each in given)):
+        own = [each for each in given if each.card.uuid == uuid]
+        found[f"CUDA_DEVICE_SM_LIMIT_{position}"] = str(min(sum(each.cores for each in own), 100))
+        found[f"CUDA_DEVICE_MEMORY_LIMIT_{position}"] = f"{sum(each.memory for each in own)}m"
     return found
 
 

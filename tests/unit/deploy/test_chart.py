@@ -75,6 +75,29 @@ def test_the_program_accepts_the_cards_of_a_kind_of_node(file: Path) -> None:
     assert planned(variables)
 
 
+PAGES = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), CHART / "README.md"]
+INSTALLS = [
+    pytest.param(command, id=f"{page.parent.name}/{page.name}: {command}")
+    for page in PAGES
+    for command in re.findall(
+        r"^helm install .*", page.read_text().replace("\\\n", ""), re.MULTILINE
+    )
+    if "vendors." in command
+]
+
+
+@pytest.mark.parametrize("command", INSTALLS)
+def test_the_program_accepts_the_cards_of_a_command_in_the_docs(command: str) -> None:
+    told = re.findall(r"--set vendors\.([a-z0-9]+)\.([a-z-]+)=(\S+)", command)
+    assert len(told) == command.count("vendors.")
+    assert planned(
+        {
+            f"HAMI_MOCK_{vendor}_{option}".upper().replace("-", "_"): value.strip('"')
+            for vendor, option, value in told
+        }
+    )
+
+
 def test_the_program_accepts_the_files_of_the_values(tmp_path: Path) -> None:
     written: dict[str, Any] = {}
     for key in ("fleet", "scenario"):

@@ -193,6 +193,27 @@ def test_counters_that_are_exhausted() -> None:
     assert "smaller profile" in finding.advice
 
 
+def test_claims_that_share_a_part_of_a_card_take_its_counters_once() -> None:
+    """As of dra-example-driver, with partitions that several claims may have."""
+    (one,) = slices(rig.state_of(cards=1), rig.EXAMPLE)
+    spec, driver = one["spec"], "gpu.example.com"
+    (card,) = spec.pop("devices")
+    spec["pool"]["resourceSliceCount"] = 2
+    half, all_of_it = ({"memory": {"value": amount}} for amount in ("40Gi", "80Gi"))
+    takes = [{"counterSet": "all", "counters": half}]
+    of_card = {**card, "capacity": half, "consumesCounters": takes}
+    halves = [{**of_card, "name": f"half-{number}"} for number in range(2)]
+    counters = {**one, "spec": {**spec, "sharedCounters": [{"name": "all", "counters": all_of_it}]}}
+    parts = {**one, "spec": {**spec, "devices": halves}}
+    two = [held("half-0", name, driver, memory="10Gi") for name in ("a", "b")]
+    for wanted in ("20Gi", "40Gi"):
+        assert examined(claim(request(driver, memory=wanted)), *two, counters, parts) == []
+    full = held("half-1", "c", driver, memory="40Gi")
+    assert examined(claim(request(driver, memory="20Gi")), *two, full, counters, parts) == []
+    finding = unmet(*two, full, counters, parts, cls=driver, memory="40Gi")
+    assert "half-0 on node-a has 20Gi of 40Gi memory free" in finding.what
+
+
 def test_no_device_is_what_the_selector_wants() -> None:
     made = slices(rig.state_of(cards=1, nvidia_mig=""), rig.NVIDIA)
     finding = unmet(*made, cls=MIG, selector=PROFILE.format("9g.90gb"))

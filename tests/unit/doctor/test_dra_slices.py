@@ -216,6 +216,16 @@ def test_the_gate_of_extended_resources_is_seen_by_what_was_applied() -> None:
         "extendedResourceName): a pod needs a claim to get a card",
     )
     assert finding.advice.endswith(" and the kubelet, and apply the DeviceClasses again")
+    # On a release that can't be without the gate, somebody took the name away.
+    on = node()
+    on["status"]["nodeInfo"] = {"kubeletVersion": "v1.37.1"}
+    only(examine_node(node_case(found(*slices(), classes=classes), on=on)), "ok")
+    # So did who gave it to another class, as docs/dra.md says.
+    moved = deepcopy(classes)
+    for each in moved:
+        if each["metadata"]["name"] == NVIDIA:
+            each["spec"]["extendedResourceName"] = "nvidia.com/gpu"
+    only(examine_node(node_case(found(*slices(), classes=moved))), "ok")
     # Of a driver whose classes never had a name nothing was lost.
     chips = slices(rig.state_of(nvidia_cards=0, ascend_cards=1))
     only(examine_node(node_case(found(*chips, classes=classes))), "ok")
@@ -259,6 +269,13 @@ def test_a_card_that_fails_is_named_with_its_taint() -> None:
     perform(Action("fail", ("nvidia/1",), {"xid": 79}), state)
     finding = only(examined(*slices(state)), "warning")
     assert f"hami-gpu-1 is tainted: {HAMI}/xid=79 (NoSchedule)" in finding.what
+
+
+def test_a_taint_that_keeps_nobody_away_is_no_finding() -> None:
+    """NVIDIA's driver has one for cards whose health it can't watch."""
+    (made,) = slices()
+    made["spec"]["devices"][0]["taints"] = [{"key": f"{NVIDIA}/unmonitored", "effect": "None"}]
+    only(examined(made), "ok")
 
 
 def test_devices_of_no_class_can_be_claimed_by_nobody() -> None:

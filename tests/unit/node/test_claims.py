@@ -36,9 +36,9 @@ def held(state: NodeState, index: int = 0) -> list[Holding]:
 def test_a_claim_is_held_before_anybody_knows_by_whom(state: NodeState) -> None:
     state.holders.name([])
     prepare(state, device(state))
-    assert held(state) == [Holding(None, {DRIVER: 1}, 1000, 30, 1)]
+    assert held(state) == [Holding(None, {DRIVER: 1}, 1000, 30, 1, owner="uid-c")]
     state.holders.name([Holder(ONE, {DRIVER: ["default/c"]})])
-    assert held(state) == [Holding(ONE, {DRIVER: 1}, 1000, 30, 1)]
+    assert held(state) == [Holding(ONE, {DRIVER: 1}, 1000, 30, 1, owner="uid-c")]
 
 
 def test_nobody_holds_a_claim_that_is_unprepared(state: NodeState) -> None:
@@ -66,7 +66,7 @@ def test_whoever_shows_a_card_sees_the_claims_user(state: NodeState) -> None:
 def test_parts_of_one_card_add_up(state: NodeState) -> None:
     prepare(state, device(state), device(state, cores=80, share="x"))
     state.holders.name([Holder(ONE, {DRIVER: ["default/c"]})])
-    assert held(state) == [Holding(ONE, {DRIVER: 2}, 2000, 100, 2)]
+    assert held(state) == [Holding(ONE, {DRIVER: 2}, 2000, 100, 2, owner="uid-c")]
 
 
 def test_slots_and_claims_of_one_card_add_up(state: NodeState) -> None:

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -38,8 +39,9 @@ def test_slots_are_gfds_replicas() -> None:
 
 
 def test_the_mode_decides_on_mig() -> None:
-    for hami in ("off", "on"):
-        node = laid_out(nvidia_model="A100-SXM4-40GB", nvidia_mode="mig", hami=hami)
+    each: tuple[dict[str, Any], ...] = ({}, {"hami": "on"}, {"device_plugins": "off"})
+    for others in each:
+        node = laid_out(nvidia_model="A100-SXM4-40GB", nvidia_mode="mig", **others)
         found = node_labels(node, (LabelSet.GFD,), 0, DRIVER)
         assert found["nvidia.com/mig.strategy"] == "mixed"
         assert found["nvidia.com/mig-1g.5gb.count"] == "14"

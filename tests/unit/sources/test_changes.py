@@ -68,6 +68,14 @@ def test_a_card_that_becomes_another_one_is_told_with_all_that_differs(tmp_path:
     ]
 
 
+def test_a_card_that_is_sliced_another_way_is_told_with_the_way() -> None:
+    one = {"nvidia_cards": 1, "nvidia_model": "A100-SXM4-40GB"}
+    card = "nvidia/0: A100-SXM4-40GB 50 MiB"
+    assert told(one, {**one, "nvidia_mode": "mig"}) == [f"{card} → {card.split(': ')[1]} mode mig"]
+    lines = told(one, {**one, "nvidia_mig": "3g.20gb,2g.10gb"})
+    assert lines == [f"{card} → {card.split(': ')[1]} cut into 3g.20gb, 2g.10gb"]
+
+
 def test_a_factor_changes_the_unit() -> None:
     (line,) = told({}, {"nvidia_memory_factor": 10})
     assert line.startswith("nvidia.com/gpumem: 100 x 1 MiB → 10 x 10 MiB, 90 retired")

@@ -33,7 +33,7 @@ def device_id(driver: DraDriver, claim: PreparedClaim, device: ClaimedDevice) ->
 
 def cdi_spec(pool: Pool, claim: PreparedClaim, gives: GivesWith | None = None) -> dict[str, Any]:
     """Return a claim's spec: a device for each of its requests."""
-    given = [(each, _given(each, i, pool.devices)) for i, each in enumerate(claim.devices)]
+    given = [(each, _given(each, pool.devices)) for each in claim.devices]
     given.sort(key=lambda pair: pair[0].request)
     return {
         "cdiVersion": _VERSION,
@@ -48,12 +48,10 @@ def cdi_spec(pool: Pool, claim: PreparedClaim, gives: GivesWith | None = None) -
     }
 
 
-def _given(device: ClaimedDevice, position: int, devices: Mapping[str, Offered]) -> Given:
+def _given(device: ClaimedDevice, devices: Mapping[str, Offered]) -> Given:
     offered = devices[device.name]
     place: Place | None = offered.device.place
-    return Given(
-        offered.card, device.name, device.memory, device.cores, position, place, device.share
-    )
+    return Given(offered.card, device.name, device.memory, device.cores, place, device.share)
 
 
 def _edits(

@@ -56,7 +56,6 @@ def offered(
     driver: DraDriver, profile: Profile, state: NodeState, driver_version: str
 ) -> list[Offered]:
     """Return a driver's devices, card by card; those of a card by name: its whole comes first."""
-    modes = {resource.vendor: resource.mode for resource in state.node.resources}
     found = []
     for card in state.node.cards:
         if driver_of(card.vendor, profile) is not driver:
@@ -66,7 +65,7 @@ def offered(
             state.node.name,
             driver_version,
             VENDORS.index(card.vendor) * _CARDS_OF_A_VENDOR + card.index,
-            modes.get(card.vendor, ""),
+            card.mode,
             _places(card, state),
             _possible(card) if card.uuid in state.cuts else (),
         )

@@ -71,6 +71,7 @@ class DriverSockets:
         for path in (self._socket, self._registration_socket):
             _check_length(path)
             remove_stale(path)
+        self.registration.begin()
         health = HealthService(self._pool)
         async with (
             serve(ClaimService(self._claims), self._socket, health.end_streams, health),
@@ -96,7 +97,6 @@ class DriverSockets:
             # Once per reason, not once per try.
             _log.warning("%s: %s", self._driver, problem)
         self._told = problem
-        self.registration.changes.send()
 
 
 def _check_length(path: Path) -> None:

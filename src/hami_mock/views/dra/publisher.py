@@ -1,7 +1,7 @@
 """Keeps a driver's ResourceSlices at the API server as they should be."""
 
 import logging
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -18,6 +18,7 @@ from hami_mock.kubelet.dra_gates import GATES, components
 from hami_mock.views.dra.devices import Pool
 from hami_mock.views.dra.slices import Object, contents, dropped, is_same, spec
 
+_NOT_YET = "the ResourceSlices haven't been written yet"
 _WITHDRAWAL_SECONDS = 2.0
 _NO_LABELS: Mapping[str, str] = MappingProxyType({})
 
@@ -31,9 +32,10 @@ class Api(Protocol):
     async def create(self, resource: Resource, thing: Object) -> Object: ...
     async def update(self, resource: Resource, thing: Object) -> Object: ...
     async def delete(self, resource: Resource, name: str) -> None: ...
-    def watch(
-        self, resource: Resource, fields: str, *, what: str
-    ) -> AsyncGenerator[Change, None]: ...
+
+
+Watch = Callable[..., AsyncGenerator[Change, None]]
+"""What `Kubernetes.watch` is."""
 
 
 class Publisher:
@@ -55,16 +57,18 @@ class Publisher:
         self._seen = Broadcast()
         self.gates: set[str] = set()
         """The gates that turned out to be off."""
-        self.problem = "the ResourceSlices haven't been written yet"
+        self.problem = _NOT_YET
         """Why they aren't as they should be; "" if they are."""
         self.writes = 0
         self.generation = 0
 
-    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+    async def run(
+        self, watch: Watch, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+    ) -> None:
         """Keep them until cancelled; then remove them: nobody is left to prepare claims."""
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._watch)
+                tasks.start_soon(self._watch, watch)
                 task_status.started()
                 await self._keep_up()
         finally:
@@ -83,12 +87,14 @@ class Publisher:
     def count(self) -> int:
         return len(self._found or ())
 
-    async def _watch(self) -> None:
+    async def _watch(self, watch: Watch) -> None:
+        def hear(reason: str) -> None:
+            if self._found is None:
+                self.problem = reason or _NOT_YET
+
         fields = f"spec.driver={self._driver.name},spec.nodeName={self._node}"
-        watch = self._kubernetes.watch(
-            RESOURCE_SLICES, fields, what=f"ResourceSlices of {self._driver.name}"
-        )
-        async with aclosing(watch) as changes:
+        what = f"ResourceSlices of {self._driver.name}"
+        async with aclosing(watch(RESOURCE_SLICES, fields, what=what, tell=hear)) as changes:
             async for change in changes:
                 self._see(change)
                 self._seen.send()

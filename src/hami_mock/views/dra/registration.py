@@ -2,13 +2,14 @@
 
 import logging
 
-from hami_mock.kit.broadcast import Broadcast
 from hami_mock.kit.text import cut
 from hami_mock.kubelet._proto import pluginregistration as api
 
 TYPE = "DRAPlugin"
 # Kubelets from 1.37 on look for the health service among these; older ones just ask.
 SERVICES = ("v1.DRAPlugin", "v1.DRAResourceHealth", "v1alpha1.DRAResourceHealth")
+
+_NOT_YET = "the kubelet hasn't registered it yet"
 
 _log = logging.getLogger(__name__)
 
@@ -19,10 +20,13 @@ class RegistrationService(api.RegistrationBase):
     def __init__(self, driver: str, endpoint: str) -> None:
         self._driver = driver
         self._endpoint = endpoint
-        self.problem = "the kubelet hasn't registered it yet"
+        self.problem = _NOT_YET
         """Why the kubelet doesn't use the driver; "" if it does."""
         self.registrations = 0
-        self.changes = Broadcast()
+
+    def begin(self) -> None:
+        """Note that it is served from now on: the kubelet has to find it, anew if it knew it."""
+        self.problem = _NOT_YET
 
     async def get_info(self, message: api.InfoRequest) -> api.PluginInfo:
         return api.PluginInfo(
@@ -42,5 +46,4 @@ class RegistrationService(api.RegistrationBase):
             _log.info("%s: registered with the kubelet", self._driver)
         else:
             _log.warning("%s: the kubelet refused the driver: %s", self._driver, cut(message.error))
-        self.changes.send()
         return api.RegistrationStatusResponse()

@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
+from hami_mock.kit.quantities import written
 from hami_mock.kubelet.dra_gates import CONSUMABLE, PARTITIONABLE, TAINTS
 from hami_mock.vendors.dra import Attribute, Capacity, Device, DraDriver, Version
 from hami_mock.views.dra.devices import Offered
@@ -12,8 +13,6 @@ from hami_mock.views.dra.devices import Offered
 # 128 devices where none has a taint or counters. With less, a taint that comes moves no device.
 _MOST_DEVICES = 64
 _MOST_COUNTER_SETS = 8
-_BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
-_DECIMAL = ("", "k", "M", "G", "T", "P")
 
 _CONTENTS = ("sharedCounters", "devices")
 
@@ -77,15 +76,6 @@ def _are_same(wanted: Any, found: Any) -> bool:
     return bool(wanted == found)
 
 
-def quantity(value: int, *, is_binary: bool) -> str:
-    """Return a quantity as the API server writes it."""
-    base, suffixes = (1024, _BINARY) if is_binary else (1000, _DECIMAL)
-    power = 0
-    while value and value % base == 0 and power + 1 < len(suffixes):
-        value, power = value // base, power + 1
-    return f"{value}{suffixes[power]}"
-
-
 def _is_safe(each: Offered, without: Set[str]) -> bool:
     is_hidden = TAINTS in without and not each.health.is_usable
     return not is_hidden and (PARTITIONABLE not in without or each.device.is_whole)
@@ -112,7 +102,7 @@ def _counter_set(devices: Sequence[Offered]) -> Object | None:
 
 def _counters(device: Device) -> Object:
     return {
-        name: {"value": quantity(value, is_binary=True)} for name, value in device.consumes.items()
+        name: {"value": written(value, is_binary=True)} for name, value in device.consumes.items()
     }
 
 
@@ -147,7 +137,7 @@ def _attribute(value: Attribute) -> Object:
 
 def _capacity(capacity: Capacity) -> Object:
     def text(value: int) -> str:
-        return quantity(value, is_binary=capacity.is_binary)
+        return written(value, is_binary=capacity.is_binary)
 
     whole = text(capacity.value)
     if not capacity.step:

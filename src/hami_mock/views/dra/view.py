@@ -111,6 +111,7 @@ class RunningDriver:
             return await kubernetes.get(RESOURCE_CLAIMS, name, namespace)
 
         folder = Path(places.plugins) / pool.driver.name
+        self._kubernetes = kubernetes
         self._pool = pool
         self._claims = Claims(pool, get_claim, folder, CdiFolder(places.cdi), places.gives)
         self._sockets = DriverSockets(pool, self._claims, folder, Path(places.registry))
@@ -120,12 +121,13 @@ class RunningDriver:
         self._claims.restore()
         async with anyio.create_task_group() as tasks:
             await tasks.start(self._sockets.run)
-            await tasks.start(self._publisher.run)
+            await tasks.start(self._publisher.run, self._kubernetes.watch)
             task_status.started()
 
     @property
     def problem(self) -> str:
-        return self._sockets.registration.problem or self._publisher.problem
+        problems = self._sockets.registration.problem, self._publisher.problem
+        return "; ".join(filter(None, problems))
 
     @property
     def gates(self) -> set[str]:

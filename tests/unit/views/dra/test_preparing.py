@@ -116,8 +116,26 @@ def test_hamis_limits_are_in_the_environment() -> None:
     assert gpu["NVIDIA_VISIBLE_DEVICES"] == first
     assert gpu["CUDA_DEVICE_MEMORY_LIMIT_0"] == "30720m"
     assert gpu["CUDA_DEVICE_SM_LIMIT_0"] == "30"
+    # Of the one card that a container with this request sees, whatever else the claim has.
     assert more["NVIDIA_VISIBLE_DEVICES"] == second
-    assert more["CUDA_DEVICE_MEMORY_LIMIT_1"] == "4096m"
+    assert more["CUDA_DEVICE_MEMORY_LIMIT_0"] == "4096m"
+    assert "CUDA_DEVICE_MEMORY_LIMIT_1" not in more
+
+
+def test_hamis_limits_are_in_the_order_of_the_cards_that_are_visible() -> None:
+    pool = pool_of(state_of())
+    first, second = (card.uuid for card in pool.state.node.cards)
+    parts = [share(pool, f"hami-gpu-{card}", size) for card, size in ((1, "4Gi"), (0, "1Gi"))]
+    again = share(pool, "hami-gpu-1", "2Gi", "80") | {"shareID": "another"}
+    (variables,) = environment(pool, prepared(pool, *parts, again))
+    assert variables["NVIDIA_VISIBLE_DEVICES"] == f"{second},{first}"
+    limits = {name[12:]: value for name, value in variables.items() if "_LIMIT_" in name}
+    assert limits == {
+        "MEMORY_LIMIT_0": "6144m",
+        "SM_LIMIT_0": "100",
+        "MEMORY_LIMIT_1": "1024m",
+        "SM_LIMIT_1": "30",
+    }
 
 
 def test_all_cards_of_a_request_are_visible() -> None:
@@ -164,7 +182,7 @@ def test_the_examples_variables() -> None:
     pool = pool_of(state_of(), EXAMPLE)
     (variables,) = environment(pool, prepared(pool, share(pool, "gpu-1", "2Gi", "20")))
     assert variables["GPU_DEVICE_1"] == "gpu-1"
-    assert variables["GPU_DEVICE_1_MEMORY"] == "2048Mi"
+    assert variables["GPU_DEVICE_1_MEMORY"] == "2Gi"
     assert variables["GPU_DEVICE_1_COMPUTE"] == "20"
     assert variables["GPU_DEVICE_GPU_1_RESOURCE_CLAIM"] == "u-1"
     assert variables["KUBERNETES_NODE_NAME"] == "node-a"

@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from hami_mock.cluster.kubernetes import Change, Kubernetes
+from hami_mock.cluster.kubernetes import Change, Kubernetes, Tell
 from hami_mock.cluster.resources import Resource
 from hami_mock.errors import Conflict
 from hami_mock.faults.actions import Action, perform
@@ -30,7 +30,13 @@ class SlowWatch(Kubernetes):
         self.is_silent = False
 
     async def watch(
-        self, resource: Resource, fields: str = "", namespace: str = "", *, what: str = ""
+        self,
+        resource: Resource,
+        fields: str = "",
+        namespace: str = "",
+        *,
+        what: str = "",
+        tell: Tell | None = None,
     ) -> AsyncGenerator[Change, None]:
         yield Change([], is_all=True)
         async for change in self.told:
@@ -75,7 +81,7 @@ def test_what_is_older_than_the_last_answer_is_no_news(*, is_gone: bool) -> None
 
     async def play(state: NodeState, server: SlowWatch, publisher: Publisher) -> None:
         async with anyio.create_task_group() as tasks:
-            await tasks.start(publisher.run)
+            await tasks.start(publisher.run, server.watch)
             await anyio.wait_all_tasks_blocked()
             await fail_a_card(state)
             await server.tell.send(Change([deepcopy(server.there[0])], is_gone=is_gone))
@@ -99,7 +105,7 @@ def test_slices_that_stay_at_the_end_are_told(
         server.is_silent = True
         with server.tell, server.told:
             async with anyio.create_task_group() as tasks:
-                await tasks.start(Publisher(pool_of(state_of()), server).run)
+                await tasks.start(Publisher(pool_of(state_of()), server).run, server.watch)
                 await anyio.wait_all_tasks_blocked()
                 tasks.cancel_scope.cancel()
 

@@ -9,7 +9,7 @@ from hami_mock.kubelet import dra_gates
 from hami_mock.vendors import VENDORS, Role, catalog
 from hami_mock.vendors.dra import Profile, Version, driver_of
 from hami_mock.views.dra import slices
-from hami_mock.views.dra.slices import dropped, is_same, quantity
+from hami_mock.views.dra.slices import dropped, is_same
 from tests.unit.builders import NODE
 from tests.unit.views.dra.rig import EXAMPLE, HAMI, NVIDIA, devices, pool_of, specs, state_of
 from tests.unit.views.dra.rules import check
@@ -162,8 +162,9 @@ def test_cards_that_cant_be_cut_are_whole() -> None:
     assert [*devices(pool_of(state_of("T4", cards=1), NVIDIA))] == ["gpu-0"]
 
 
-def test_ascends_chips_are_whole_or_shared_as_their_mode_says() -> None:
-    chips: dict[str, Any] = {"nvidia_cards": 0, "ascend_cards": 1}
+@pytest.mark.parametrize("plugins", ["on", "off"])
+def test_ascends_chips_are_whole_or_shared_as_their_mode_says(plugins: str) -> None:
+    chips: dict[str, Any] = {"nvidia_cards": 0, "ascend_cards": 1, "device_plugins": plugins}
     (whole,) = devices(pool_of(state_of(**chips))).values()
     assert whole["name"] == "npu-0-0"
     assert whole["attributes"]["type"] == {"string": "NPU"}
@@ -276,21 +277,6 @@ def test_what_the_server_adds_is_no_difference() -> None:
     assert is_same(content, spec)
     spec["devices"][1]["attributes"]["extra"] = {"bool": True}
     assert not is_same(content, spec)
-
-
-@pytest.mark.parametrize(
-    ("value", "is_binary", "text"),
-    [
-        (80 * 2**30, True, "80Gi"),
-        (81559 * 2**20, True, "81559Mi"),
-        (98, True, "98"),
-        (0, True, "0"),
-        (100, False, "100"),
-        (1000, False, "1k"),
-    ],
-)
-def test_quantities_are_written_as_the_server_does(value: int, is_binary: bool, text: str) -> None:
-    assert quantity(value, is_binary=is_binary) == text
 
 
 def test_versions_are_three_numbers_without_leading_zeros() -> None:
