@@ -83,13 +83,8 @@ def registered(card: Card, side: HamiSide, *, healthy: bool) -> RegisteredDevice
     profiles = known.profiles(card.model, side.plugin.allowed)
     if not profiles:
         return None
-    return replace(  # nothing of a card that is cut into instances is scaled
-        device,
-        count=max(len(profile.placements) for profile in profiles),
-        memory=card.memory,
-        cores=100,
-        mig_profiles=profiles,
-    )
+    count = max(len(profile.placements) for profile in profiles)
+    return replace(device, count=count, mig_profiles=profiles)
 
 
 def _cores(card: Card, side: HamiSide) -> int:

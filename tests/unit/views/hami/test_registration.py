@@ -143,9 +143,9 @@ def test_ascend_sliced_by_hamis_library_counts_percent() -> None:
     assert found.annotations["hami-vnpu-core"] == "true"
 
 
-def test_cards_in_instances_are_not_scaled_and_say_what_they_can_be_cut_into() -> None:
+def test_cards_in_instances_say_what_they_can_be_cut_into() -> None:
     cards = nvidia_cards(of_model("A100-SXM4-40GB"))
-    resource = count_resource(cards=cards, split=10, memory_scaling=2, core_scaling=2, mode="mig")
+    resource = count_resource(cards=cards, split=10, mode="mig")
     (first, _) = decode(registration(state_with(resource)).annotations[REGISTER])
     assert (first.count, first.memory, first.cores, first.mode) == (7, 40960, 100, "mig")
     assert [profile.name for profile in first.mig_profiles] == [
