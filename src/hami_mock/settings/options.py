@@ -98,7 +98,7 @@ GENERAL = (
     _general("units", choice(*Units).then(Units, str), Units.AUTO,
              "how memory, cores and percentages reach the scheduler: as devices of a plugin "
              "(plugin), as numbers in the Node's status (status; needs access to the API server), "
-             "or in the status where a plugin would hurt the kubelet, and beside HAMi (auto)"),
+             "or in the status where a plugin would hurt the kubelet, and with HAMi (auto)"),
     _general("http-listen", kinds.ADDRESS, ":9396",
              "address that serves /healthz, /readyz and /metrics", waits=True),
     _general("kubelet-version", kinds.VERSION, None,
