@@ -41,6 +41,8 @@ UNITS = re.compile("/.*(mem|core)", re.IGNORECASE)
 """What the names of units have in common."""
 STATUS_LISTS_DEVICES = 36
 """From this minor version on, all units go into the Node's status."""
+BY_STATUS = frozenset({"--hami=on", "--source=hami", "--units=status"})
+"""With any of these they go there on older ones too."""
 
 ONLY_NVIDIA = ("--mlu-cards=0", "--iluvatar-cards=0", "--ascend-cards=0")
 
@@ -120,14 +122,15 @@ class Mock:
             container["volumeMounts"].append({"name": "config", "mountPath": "/etc/hami-mock"})
             pod["volumes"].append({"name": "config", "configMap": {"name": CONFIG_MAP}})
         if forgets_plugins and "--units=plugin" not in args and not without:
-            self.forget_plugins(is_hami="--hami=on" in args or "HAMI_MOCK_HAMI" in (env or {}))
+            by_status = not BY_STATUS.isdisjoint(args) or "HAMI_MOCK_HAMI" in (env or {})
+            self.forget_plugins(by_status=by_status)
         self.cluster.apply(*documents)
 
     @contextmanager
     def applied(self, folder: Path) -> Iterator[None]:
         """`kubectl apply -k`, with the image of this cluster; afterwards all of it is gone."""
         rendered = self.cluster.kubectl("kustomize", folder)
-        self.forget_plugins(is_hami="HAMI_MOCK_HAMI" in rendered)
+        self.forget_plugins(by_status="HAMI_MOCK_HAMI" in rendered)
         self.cluster.kubectl("apply", "-f", "-", stdin=self.with_image(rendered))
         try:
             yield
@@ -180,7 +183,7 @@ class Mock:
             "exec", *interactive, name, f"--namespace={NAMESPACE}", "--", "hami-mock", *words
         ]  # fmt: skip
 
-    def forget_plugins(self, *, is_hami: bool) -> None:
+    def forget_plugins(self, *, by_status: bool) -> None:
         """Let the kubelet forget the units that plugins of earlier cases had, if it must.
 
         It would do so by itself five minutes after they have gone; until then the Node's status
@@ -189,8 +192,8 @@ class Mock:
         node = self.cluster.get("node", self.cluster.node_name)
         noted = json.loads(node["metadata"].get("annotations", {}).get(UNITS_IN_STATUS, "{}"))
         known = {n for n, c in node["status"]["capacity"].items() if UNITS.search(n) and c != "0"}
-        goes_by_status = is_hami or self.cluster.version.minor >= STATUS_LISTS_DEVICES
-        if goes_by_status and known - noted.keys() and isinstance(self.cluster, Cluster):
+        by_status = by_status or self.cluster.version.minor >= STATUS_LISTS_DEVICES
+        if by_status and known - noted.keys() and isinstance(self.cluster, Cluster):
             self.remove()
             self.machine.kill_kubelet()
             (self.machine.device_plugin_dir / "kubelet_internal_checkpoint").unlink(missing_ok=True)

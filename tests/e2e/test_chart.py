@@ -267,7 +267,7 @@ def find(told: list[Document], kind: str) -> Document:
 
 def test_it_installs_changes_and_leaves_nothing(release: Helm, mock: Mock, tmp_path: Path) -> None:
     """HAMi's node side, removed as the notes say."""
-    mock.forget_plugins(is_hami=True)
+    mock.forget_plugins(by_status=True)
     fleet = tmp_path / "fleet.yaml"
     settings = [
         *image_and_namespace(mock), "--set=mode=hami,events=true", f"--set-file=fleet={fleet}"

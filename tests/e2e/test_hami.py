@@ -374,7 +374,7 @@ def test_a_companion_follows_what_a_real_plugin_says(mock: Mock) -> None:
         return cluster.kubectl("logs", name, f"--namespace={NAMESPACE}")
 
     # The kubelet goes on to show that there was a plugin: for the companion, the real one.
-    mock.deploy(*ONLY_NVIDIA)
+    mock.deploy("--units=status", *ONLY_NVIDIA)
     wait_for_gpumem(65536)
     mock.remove()
     try:

@@ -203,11 +203,17 @@ def test_units_move_between_plugin_and_status_under_running_pods(
     mock.start_pod("second", {"nvidia.com/gpu": 1, MOVING: 1000})
     mock.wait_for_phase("second", "Running")
     mock.delete_pods()
-    mock.start_pod("third", {"nvidia.com/gpu": 1, MOVING: 3000})
     began = time.monotonic()
+    mock.cluster.wait(
+        "the agent sees that no pod holds a device",
+        lambda: resource_told(mock, MOVING),
+        lambda told: told["way"] == "status",
+        timeout=60,
+    )
+    # Not before: the plugin, too, would take a pod that comes in time, and stay for it.
+    mock.start_pod("third", {"nvidia.com/gpu": 1, MOVING: 3000})
     mock.wait_for(counts, timeout=420, most=True)
     figures.add(mock.cluster.version, "plugin to status", time.monotonic() - began)
-    assert resource_told(mock, MOVING)["way"] == "status"
     mock.wait_for_phase("third", "Running")
     pods = mock.container_ids()
     mock.deploy(*flags, "--units=plugin", *ONLY_NVIDIA)

@@ -433,7 +433,8 @@ def test_a_refused_write_is_told_and_tried_again(tmp_path: Path) -> None:
             await server.wait_until(lambda: f"patch nodes/status {NODE}" in server.requests)
             while "the role needs the verb patch for nodes/status" not in view.not_ready:
                 await anyio.lowlevel.checkpoint()
-            assert view.not_ready.startswith("units in the Node's status can't be written for ")
+            told = "units in the Node's status have been out of date for "
+            assert view.not_ready.startswith(told)
             assert "nodes/status" in view.status()["error"]
             server.refuse = lambda _: None
             await shows(server, ALL)

@@ -331,7 +331,7 @@ def test_a_registrar_that_can_not_write_is_not_ready_until_it_can(
             await server.wait_until(lambda: server.requests.count(f"patch nodes {NODE}") >= 2)
             why = registrar.not_ready
             assert re.match(
-                r"HAMi's annotations can't be written for \d+ s: can't patch nodes", why
+                r"HAMi's annotations have been out of date for \d+ s: can't patch nodes", why
             )
             assert f"({status})" in why
             assert readyz() == 503

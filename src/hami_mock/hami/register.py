@@ -72,7 +72,7 @@ def encode(encoding: Encoding, devices: Iterable[RegisteredDevice]) -> str:
     """Return the annotation's value. Raises Malformed for what the encoding can't carry."""
     devices = tuple(devices)
     for position, device in enumerate(devices):
-        # Scaling can make numbers that HAMi's 32 bits don't hold; a go.refusal there is a silent 0.
+        # Scaling can make numbers that HAMi's 32 bits don't hold; a refusal there is a silent 0.
         for name in ("count", "memory", "cores"):
             go.whole(str(getattr(device, name)), f"{_place(position, device.id)}: {name}", go.INT32)
     if encoding.codec:

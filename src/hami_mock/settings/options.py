@@ -11,6 +11,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Any
 
+from hami_mock.hami.kinds import MIG
 from hami_mock.kit.values import SEED, SWITCH, Kind, choice
 from hami_mock.node.ways import Units
 from hami_mock.node.xid import APPLICATION_ERRORS
@@ -98,7 +99,7 @@ GENERAL = (
     _general("units", choice(*Units).then(Units, str), Units.AUTO,
              "how memory, cores and percentages reach the scheduler: as devices of a plugin "
              "(plugin), as numbers in the Node's status (status; needs access to the API server), "
-             "or in the status where a plugin would hurt the kubelet or with --hami on (auto)"),
+             "or in the status where a plugin would hurt the kubelet, and with HAMi (auto)"),
     _general("http-listen", kinds.ADDRESS, ":9396",
              "address that serves /healthz, /readyz and /metrics", waits=True),
     _general("kubelet-version", kinds.VERSION, None,
@@ -211,6 +212,7 @@ def _vendor_options(vendor: Vendor) -> Iterator[Option]:
         yield option("split", kinds.SPLIT, vendor.split, text)
     if vendor.modes:
         text = "how cards are sliced, as reported to HAMi's scheduler"
+        text += "; mig: without scaling" if MIG in vendor.modes else ""
         yield option("mode", choice(*vendor.modes), vendor.modes[0], text)
     if vendor.cutting:
         text = "cut each card into these MIG instances ('' for MIG mode without any)"

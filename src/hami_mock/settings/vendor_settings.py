@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hami_mock.hami.kinds import MIG
 from hami_mock.node.cards import CardGroup
 from hami_mock.settings.card_groups import card_groups
 from hami_mock.settings.layers import Merged
@@ -75,8 +76,10 @@ def vendor_settings(
     if split is None:
         split = (_hami_vendor(vendor, groups, config).slots or 1) if has_slots else 1
     factor = value("memory-factor", 1)
-    scalings = (value("memory-scaling", 1.0), value("core-scaling", 1.0))
     mode = value("mode", "")
+    # HAMi's plugin scales nothing of cards that are cut into instances.
+    memory_scaling = 1.0 if mode == MIG else value("memory-scaling", 1.0)
+    core_scaling = 1.0 if mode == MIG else value("core-scaling", 1.0)
     plugin = config.plugin(vendor, node_name) if config else UNCONFIGURED
     side = None
     if is_hami and groups:
@@ -98,14 +101,16 @@ def vendor_settings(
                 if offer not in offers:
                     values.refuse(offer.flag, "", allowed)
         known = _hami_vendor(vendor, groups, config)
-        side = HamiSide(known, split, *scalings, mode, values["hami-topology-score"], plugin)
+        side = HamiSide(
+            known, split, memory_scaling, core_scaling, mode, values["hami-topology-score"], plugin
+        )
     chip = groups[0].model.chip if groups else vendor.words[0]
     return VendorSettings(
         vendor=vendor,
         groups=groups,
         split=split,
-        memory_scaling=scalings[0],
-        core_scaling=scalings[1],
+        memory_scaling=memory_scaling,
+        core_scaling=core_scaling,
         memory_factor=None if factor == "auto" else factor,
         names={offer.role: _named(offer, values, chip, is_hami) for offer in vendor.offers},
         offers=offers,

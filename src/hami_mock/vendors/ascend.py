@@ -148,6 +148,7 @@ ASCEND = Vendor(
         slots=_SLOTS,
         registers_cores=True,
         soft_slicing=_SOFT_SLICING,
+        numbers_anew=True,
         custom=_network,
         beside=_soft_slicing,
         hand_out=_hand_out,

@@ -145,6 +145,7 @@ class Scheduling(NamedTuple):
     - card_modes: the modes that a card can be registered with, where they matter
     - variables: what else a container's environment has, see `handout.environment`
     - words: what these are filled in with if HAMi's configuration is that of its chart
+    - numbers_anew: cards are registered with numbers without gaps, whichever the node has
     - custom: what else a card is registered with, by word
     - beside: the node's annotations that stand beside that with the cards
     - profiles: what a card of a model can be cut into, in MIG mode, if so much is allowed
@@ -175,6 +176,7 @@ class Scheduling(NamedTuple):
     card_modes: frozenset[str] = frozenset()
     variables: tuple[tuple[str, str], ...] = ()
     words: Mapping[str, str] = {}
+    numbers_anew: bool = False
     custom: "Callable[[str, CardFacts], Mapping[str, Any]]" = lambda *_: {}
     beside: "Callable[[Sequence[CardFacts], str], Mapping[str, str]]" = lambda *_: {}
     profiles: "Callable[[Model, Allowed], tuple[MigProfile, ...]]" = lambda *_: ()

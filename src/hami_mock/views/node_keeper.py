@@ -67,7 +67,7 @@ class NodeKeeper:
         if self.error is None:
             return ""
         seconds = time.monotonic() - self._failing_since
-        return f"{self._part} can't be written for {seconds:.0f} s: {self.error}"
+        return f"{self._part} have been out of date for {seconds:.0f} s: {self.error}"
 
     def fail(self, error: HamiMockError) -> None:
         if self.error is None:

@@ -25,6 +25,17 @@ def test_hami_adds_its_resources() -> None:
     }
 
 
+def test_of_cards_in_instances_nothing_is_scaled_for_the_kubelet_or_hami() -> None:
+    flags: dict[str, Any] = {"nvidia_memory_scaling": 2, "nvidia_core_scaling": 2}
+    scaled, cut = (laid_out(hami="on", nvidia_mode=mode, **flags) for mode in ("hami-core", "mig"))
+    units = {"nvidia.com/gpumem": 65536, "nvidia.com/gpucores": 200}
+    assert units.items() <= counts(cut).items()
+    assert {name: 2 * n for name, n in units.items()}.items() <= counts(scaled).items()
+    side = resource_named(cut, "nvidia.com/gpu").hami
+    assert side is not None
+    assert (side.memory_scaling, side.core_scaling) == (1, 1)
+
+
 def test_what_hami_sees_is_on_the_resources_that_count_slots() -> None:
     node = laid_out(hami="on", hygon_cards=1)
     sides = {resource.name: resource.hami for resource in node.resources}

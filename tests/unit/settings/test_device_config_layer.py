@@ -81,7 +81,7 @@ nodeconfig:
 
 @pytest.mark.parametrize(
     ("node", "split", "scaling", "mode"),
-    [("a", 2, 1.5, "mig"), ("b", 10, 3.0, "hami-core"), ("c", 5, 1.5, "hami-core")],
+    [("a", 2, 1.0, "mig"), ("b", 10, 3.0, "hami-core"), ("c", 5, 1.5, "hami-core")],
 )
 def test_a_node_of_its_own_kind(
     tmp_path: Path, node: str, split: int, scaling: float, mode: str

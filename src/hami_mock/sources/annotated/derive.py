@@ -58,7 +58,7 @@ def derive(
         if not annotated.chips:
             counted.read(node, vendor, before.offered, found)
     version = settings.kubelet_version or version_of(document)
-    way = policy(settings.units, permission, hami=False)
+    way = policy(settings.units, permission, hami=True)
     resources, left_out = size(found.shares, version, before.past, way)
     gone = [
         f"{register}: the annotation is gone, and so are the resources derived from it"

@@ -43,7 +43,10 @@ def registration(state: NodeState) -> Registration:
     for resource in state.node.resources:
         if (side := resource.hami) is None:
             continue
+        known = side.vendor.scheduling
         cards = [card for card in resource.cards if card.uuid not in state.lost]
+        if known.numbers_anew:
+            cards = [replace(card, index=i) for i, card in enumerate(cards)]
         devices = [
             device
             for card in cards
@@ -53,7 +56,6 @@ def registration(state: NodeState) -> Registration:
         if not devices or where.encoding is None or where.register in annotations:
             continue
         annotations[where.register] = register.encode(where.encoding, devices)
-        known = side.vendor.scheduling
         annotations |= known.beside(cards, side.mode)
         if known.scores and side.has_scores:
             annotations[known.scores.annotation] = known.scores.make(cards)
@@ -83,13 +85,8 @@ def registered(card: Card, side: HamiSide, *, healthy: bool) -> RegisteredDevice
     profiles = known.profiles(card.model, side.plugin.allowed)
     if not profiles:
         return None
-    return replace(  # nothing of a card that is cut into instances is scaled
-        device,
-        count=max(len(profile.placements) for profile in profiles),
-        memory=card.memory,
-        cores=100,
-        mig_profiles=profiles,
-    )
+    count = max(len(profile.placements) for profile in profiles)
+    return replace(device, count=count, mig_profiles=profiles)
 
 
 def _cores(card: Card, side: HamiSide) -> int:

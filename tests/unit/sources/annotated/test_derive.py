@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from hami_mock.kubelet.wire import MESSAGE_LIMIT
 from hami_mock.node.sizing import Past
-from hami_mock.sources.annotated.derive import Before, relevant
+from hami_mock.node.ways import Permission
+from hami_mock.sources.annotated.derive import Before, derive, relevant
 from hami_mock.vendors import Role
 from tests.makers import BY_WORD
 from tests.unit.sources.annotated.nodes import (
@@ -191,6 +192,15 @@ def test_auto_picks_what_the_nodes_kubelet_bears(version: str, unit: int) -> Non
     rows = [card(f"GPU-{i}", index=i, devmem=81920) for i in range(8)]
     found = derived(node(cards(*rows), version=version), nvidia_memory_factor="auto")
     assert numbers(found.node)["nvidia.com/gpumem"] == 655360 // unit
+
+
+def test_the_kubelet_holds_no_opinion_of_which_cards_units_a_pod_has() -> None:
+    """As devices of a plugin, units of a failed card might be those of a pod on another."""
+    document = node(cards(card("GPU-a"), card("GPU-b")), version="v1.35.8")
+    found = derive(document, settings(), permission=Permission(is_allowed=True)).node
+    assert {(each.in_status, each.why) for each in found.resources} == {
+        (True, "with HAMi: its scheduler decides which card's units a pod gets")
+    }
 
 
 def test_devices_keep_their_ids_over_changes() -> None:

@@ -17,6 +17,7 @@ from tests.unit.builders import NODE, group
 from tests.unit.views.hami.rig import (
     ASCEND_910B3,
     MR_V100,
+    cards_of,
     count_resource,
     nvidia_cards,
     state_with,
@@ -103,6 +104,17 @@ def test_ascend_is_registered_with_what_hamis_configuration_says() -> None:
     assert row["devmem"] == 1000, "whoever gives cards other memory means it"
 
 
+def test_ascends_plugin_numbers_the_cards_that_it_registers() -> None:
+    """Also for the ring that a card is in it counts only those: the first four are in one."""
+    resource = count_resource(ASCEND_910B3, cards_of(ASCEND_910B3.vendor, 7)[1:])
+    state = state_with(resource)
+    state.begin_faults(Fault(LOST, frozenset({resource.cards[0].uuid})))
+    told = registration(state).annotations["hami.io/node-register-Ascend910B3"]
+    assert [
+        (row["id"], row.get("index", 0), row["custominfo"]["NetworkID"]) for row in json.loads(told)
+    ] == [(card.uuid, i, int(i >= 4)) for i, card in enumerate(resource.cards[1:])]
+
+
 def test_amds_cards_have_their_compute_units_and_their_place() -> None:
     found = registration(state_with(count_resource(BY_WORD["AMD"])))
     (_, row) = json.loads(found.annotations["hami.io/node-amd-register"])
@@ -143,9 +155,9 @@ def test_ascend_sliced_by_hamis_library_counts_percent() -> None:
     assert found.annotations["hami-vnpu-core"] == "true"
 
 
-def test_cards_in_instances_are_not_scaled_and_say_what_they_can_be_cut_into() -> None:
+def test_cards_in_instances_say_what_they_can_be_cut_into() -> None:
     cards = nvidia_cards(of_model("A100-SXM4-40GB"))
-    resource = count_resource(cards=cards, split=10, memory_scaling=2, core_scaling=2, mode="mig")
+    resource = count_resource(cards=cards, split=10, mode="mig")
     (first, _) = decode(registration(state_with(resource)).annotations[REGISTER])
     assert (first.count, first.memory, first.cores, first.mode) == (7, 40960, 100, "mig")
     assert [profile.name for profile in first.mig_profiles] == [
