@@ -1,6 +1,7 @@
 """What can be asked of a running fleet, over its control socket."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,12 @@ from hami_mock.control.commands import (
     acting,
     event_operations,
 )
+from hami_mock.control.protocol import Request
+from hami_mock.errors import UsageError
 from hami_mock.faults.targets import listed
 from hami_mock.fleet.kinds import FLEET_VERBS
 from hami_mock.kit import durations
+from hami_mock.kit.text import cut
 from hami_mock.kit.values import SEED, Kind
 from hami_mock.settings.pools import MOST_NODES
 
@@ -36,6 +40,10 @@ def _sizes(value: object) -> dict[str, int]:
 _SIZES: Kinds = {
     "pools": Kind(_sizes, f"pools and how many nodes each should have, at most {MOST_NODES}")
 }
+
+
+FLEET = "fleet"
+"""The argument that says of which fleet something is asked; without it, of whichever is here."""
 
 
 class FleetCommands(Answering):
@@ -57,6 +65,16 @@ class FleetCommands(Answering):
                 **verbs,
             }
         )
+
+    async def run(self, request: Request) -> Any:
+        """Do what is asked. Raises UsageError if it is asked of another fleet."""
+        own, arguments = self._fleet.name, dict(request.arguments)
+        if (meant := arguments.pop(FLEET, own)) != own:
+            raise UsageError(
+                f"--name: the fleet at this socket is {own!r}, not {cut(str(meant))!r}: give "
+                f"--name {own}, or the other's --control-socket"
+            )
+        return await super().run(replace(request, arguments=arguments))
 
     async def _act(self, verb: str, **arguments: Any) -> dict[str, Any]:
         given = {key: value for key, value in arguments.items() if key not in ("targets", "for")}
