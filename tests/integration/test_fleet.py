@@ -279,6 +279,20 @@ def test_a_pool_is_scaled_and_its_pods_go_with_the_nodes(tmp_path: Path) -> None
     with_server(tmp_path, scenario)
 
 
+def test_a_pool_that_is_scaled_down_and_up_again_is_in_dispute_with_nobody(tmp_path: Path) -> None:
+    async def scenario(server: FakeApiServer) -> None:
+        async with keeping(fleet := fleet_of()) as controller:
+            await all_there(fleet)
+            fleet.scale("a100", 0)
+            fleet.scale("a100", 3)
+            await server.wait_until(lambda: server.requests.count("delete nodes a100-2") == 1)
+            await all_there(fleet)
+            assert sorted(nodes(server)) == ["a100-0", "a100-1", "a100-2"]
+            assert controller.status()["disputes"] == []
+
+    with_server(tmp_path, scenario)
+
+
 def test_who_comes_back_with_fewer_or_other_nodes_settles_on_them(tmp_path: Path) -> None:
     async def scenario(server: FakeApiServer) -> None:
         async with keeping(fleet := fleet_of()):

@@ -122,7 +122,10 @@ class Controller:
         member.is_there, member.is_ready = not is_gone, not is_gone and is_ready(node)
         if is_gone:
             member.right = 0
-            self._dispute(name, "deleted")
+            if was[0]:
+                self._dispute(name, "deleted")
+            else:
+                self._agenda.add(name)  # its namesake, which had to leave
         else:
             self._compare(member, node, made)
         if was != (member.is_there, member.is_ready):
