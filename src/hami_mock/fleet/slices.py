@@ -4,22 +4,21 @@ A node's slices are made and compared by what does so on a real node (`views/dra
 """
 
 import logging
-from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
-from functools import partial
 from typing import Any
 
 import anyio
 from anyio.abc import TaskStatus
 
-from hami_mock.cluster.kubernetes import Change, Kubernetes, Object
-from hami_mock.cluster.resources import RESOURCE_SLICES, Resource
+from hami_mock.cluster.kubernetes import Kubernetes, Object
+from hami_mock.cluster.resources import RESOURCE_SLICES
 from hami_mock.errors import ClusterError, NotThere
 from hami_mock.fleet import names
 from hami_mock.fleet.agenda import Agenda
 from hami_mock.fleet.budget import Budget
 from hami_mock.fleet.fleet import Fleet
 from hami_mock.fleet.member import Member
+from hami_mock.fleet.paid import Paid
 from hami_mock.kit.concurrency import Backoff
 from hami_mock.kit.text import cut
 from hami_mock.node.fault import Fault
@@ -34,29 +33,6 @@ _REST_SECONDS = 0.5
 _log = logging.getLogger(__name__)
 
 
-class Budgeted:
-    """A connection whose writes count for the budget."""
-
-    def __init__(self, kubernetes: Kubernetes, budget: Budget) -> None:
-        self._kubernetes = kubernetes
-        self._budget = budget
-
-    async def node(self, name: str) -> Object:
-        return await self._kubernetes.node(name)
-
-    async def create(self, resource: Resource, thing: Object) -> Object:
-        return await self._budget.write(partial(self._kubernetes.create, resource, thing))
-
-    async def update(self, resource: Resource, thing: Object) -> Object:
-        return await self._budget.write(partial(self._kubernetes.update, resource, thing))
-
-    async def delete(self, resource: Resource, name: str) -> None:
-        await self._budget.write(partial(self._kubernetes.delete, resource, name))
-
-    def watch(self, resource: Resource, fields: str, *, what: str) -> AsyncGenerator[Change, None]:
-        return self._kubernetes.watch(resource, fields, what=what)
-
-
 class Slices:
     """Publishes what the nodes have, again after each change of their cards or of a slice."""
 
@@ -65,7 +41,7 @@ class Slices:
     def __init__(self, fleet: Fleet, kubernetes: Kubernetes, budget: Budget) -> None:
         self._fleet = fleet
         self._kubernetes = kubernetes
-        self._api = Budgeted(kubernetes, budget)
+        self._paid = Paid(kubernetes, budget)
         self._agenda = Agenda()
         self._there: dict[str, dict[str, int]] = {}
         """The slices that there are, by node and name, and a number for what each says."""
@@ -163,7 +139,7 @@ class Slices:
                 if driver is None:
                     continue
                 pool = Pool(driver, profile, state, settings.driver_version)
-                publisher = Publisher(pool, self._api, {names.FLEET: self._fleet.name})
+                publisher = Publisher(pool, self._paid, {names.FLEET: self._fleet.name})
                 publisher.gates = self._gates
                 fields = f"spec.driver={driver.name},spec.nodeName={name}"
                 found = []
@@ -180,7 +156,7 @@ class Slices:
         """Delete the slices of a node that isn't of the fleet any more."""
         for name in [*self._there.get(node, ())]:
             with suppress(NotThere):
-                await self._api.delete(RESOURCE_SLICES, name)
+                await self._paid.delete(RESOURCE_SLICES, name)
 
 
 def _mark(thing: Object) -> int:
