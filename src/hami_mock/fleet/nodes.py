@@ -27,7 +27,6 @@ from hami_mock.sources.configured import configured_node
 from hami_mock.views.hami.registration import difference, registration
 
 _KUBELET = "v1.0.0-hami-mock"
-_MANAGED = "kwok"
 
 
 class _Unheard(EventLog):
@@ -105,7 +104,7 @@ def labels_of(pool: Pool, index: int, fleet: str) -> dict[str, str]:
         names.HOSTNAME: pool.node_name(index),
         "kubernetes.io/os": "linux",
         "kubernetes.io/arch": "amd64",
-        names.EVERY: _MANAGED,
+        names.TYPE: "kwok",
         **{key: value for key, value in placed.items() if value},
         **pool.labels,
         names.FLEET: fleet,

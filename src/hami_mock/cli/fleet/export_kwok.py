@@ -38,7 +38,7 @@ def parser() -> Parser:
             notes=_NOTES,
             examples=(
                 "fleet export-kwok fleet.yaml -o export",
-                "hami-mock fleet export-kwok fleet.yaml --bind stages | kubectl apply -f -",
+                "hami-mock fleet export-kwok fleet.yaml | kubectl apply -f -",
             ),
         )
         .add("file", "the configuration file with the pools", metavar="FILE")
