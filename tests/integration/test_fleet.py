@@ -285,7 +285,7 @@ def test_a_pool_that_is_scaled_down_and_up_again_is_in_dispute_with_nobody(tmp_p
             await all_there(fleet)
             fleet.scale("a100", 0)
             fleet.scale("a100", 3)
-            await server.wait_until(lambda: server.requests.count("delete nodes a100-2") == 1)
+            await server.wait_until(lambda: server.requests.count("delete nodes a100-2") > 0)
             await all_there(fleet)
             assert sorted(nodes(server)) == ["a100-0", "a100-1", "a100-2"]
             assert controller.status()["disputes"] == []
