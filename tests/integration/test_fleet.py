@@ -233,6 +233,27 @@ def test_a_fleet_that_was_killed_comes_back_to_its_nodes_and_faults(tmp_path: Pa
     with_server(tmp_path, scenario)
 
 
+def test_a_fleet_of_other_cards_takes_away_what_its_nodes_had(tmp_path: Path) -> None:
+    async def scenario(server: FakeApiServer) -> None:
+        async with keeping(fleet := fleet_of("{name: a, nodes: 2, labels: {x/y: z}}")):
+            await all_there(fleet)
+        row, options = "{name: a, nodes: 2, ascend: {cards: 1}}", "hami: true\nvendors: ascend"
+        async with keeping(fleet := fleet_of(row, options=options)):
+            act(fleet, "fail", "a-1")
+            await all_there(fleet)
+            act(fleet, "recover", "a-1")
+            await all_there(fleet)
+        for name in ("a-0", "a-1"):
+            told = json.dumps(nodes(server)[name])
+            assert "nvidia" not in told
+            assert "x/y" not in told
+            assert [key for key in nodes(server)[name]["status"]["allocatable"] if "/" in key] == [
+                *fleet.state(fleet.members[name]).resources
+            ]
+
+    with_server(tmp_path, scenario)
+
+
 def test_a_node_that_is_stopped_is_nobodys_and_not_ready(tmp_path: Path) -> None:
     async def scenario(server: FakeApiServer) -> None:
         async with keeping(fleet := fleet_of()):

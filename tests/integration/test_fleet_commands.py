@@ -26,7 +26,7 @@ hami: true
 dra: nvidia
 vendors: nvidia
 pools:
-  - {name: a100, nodes: 3, rack: 2, nvidia: {cards: 2, model: A100-SXM4-80GB}}
+  - {name: a100, nodes: 3, zone: [eu-1, eu-2], rack: 2, nvidia: {cards: 2, model: A100-SXM4-80GB}}
 """
 SLICE = "resourceslices"
 

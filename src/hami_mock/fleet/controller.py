@@ -308,7 +308,7 @@ class Controller:
         state = self._fleet.state(member)
         faults = self._fleet.annotation(member, state)
         wanted = node_object(member.pool, state, self._fleet.name, time.time(), faults)
-        return Made(member.pool, state, wanted)
+        return Made(member.pool, state, self._ours_of(member).noted(wanted))
 
     def _ours_of(self, member: Member) -> Ours:
         pool = member.pool

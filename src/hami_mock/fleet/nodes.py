@@ -110,9 +110,7 @@ def labels_of(pool: Pool, index: int, fleet: str) -> dict[str, str]:
     placed = {names.ZONE: pool.zone_of(index), names.RACK: pool.rack_of(index)}
     return {
         names.HOSTNAME: pool.node_name(index),
-        "kubernetes.io/os": "linux",
-        "kubernetes.io/arch": "amd64",
-        names.TYPE: "kwok",
+        **names.MACHINE,
         **{key: value for key, value in placed.items() if value},
         **pool.labels,
         names.FLEET: fleet,

@@ -4,6 +4,7 @@ A node's slices are made and compared by what does so on a real node (`views/dra
 """
 
 import logging
+from collections.abc import Iterable
 from contextlib import aclosing, suppress
 from typing import Any
 
@@ -103,7 +104,8 @@ class Slices:
             changed = self._fleet.changes.next()
             for name, member in self._fleet.members.items():
                 is_known = self._published.get(name) == member.faults and name in self._published
-                if member.pool.settings.dra and member.is_there and not is_known:
+                has_slices = member.pool.settings.dra or name in self._there
+                if has_slices and member.is_there and not is_known:
                     self._agenda.add(name)
             for name in self._there.keys() - self._fleet.members.keys():
                 self._agenda.add(name)
@@ -116,7 +118,8 @@ class Slices:
             member = self._fleet.members.get(name)
             try:
                 if member is None:
-                    await self._delete(name)
+                    # It isn't of the fleet any more.
+                    await self._delete(self._there.get(name, ()))
                 elif member.is_there:
                     await self._publish(member)
             except ClusterError as error:
@@ -147,14 +150,15 @@ class Slices:
                     found = await self._kubernetes.list_all(RESOURCE_SLICES, fields)
                 made = await publisher.publish({each["metadata"]["name"]: each for each in found})
                 marks |= {slice_name: _mark(each) for slice_name, each in made.items()}
+        # Those of drivers that a file of before asked for.
+        await self._delete(self._there.get(name, {}).keys() - marks.keys())
         # So what the watch tells of these writes is no news.
         self._there[name] = marks
         if name not in self._fleet.members:
             self._agenda.add(name)  # it has left meanwhile
 
-    async def _delete(self, node: str) -> None:
-        """Delete the slices of a node that isn't of the fleet any more."""
-        for name in [*self._there.get(node, ())]:
+    async def _delete(self, slices: Iterable[str]) -> None:
+        for name in [*slices]:
             with suppress(NotThere):
                 await self._paid.delete(RESOURCE_SLICES, name)
 
