@@ -72,16 +72,22 @@ class Slices:
         label = f"{names.FLEET}={self._fleet.name}"
         watch = self._kubernetes.watch_pages(RESOURCE_SLICES, label)
         async with anyio.create_task_group() as tasks, aclosing(watch) as changes:
-            is_first = True
+            is_first, is_listing = True, False
             async for change in changes:
                 if change.is_all:
+                    is_listing = True
                     self._there.clear()
                     self._published.clear()
                 for thing in change.things:
                     self._look_at(thing, is_gone=change.is_gone)
-                if is_first and not change.has_more:
+                if not is_listing or change.has_more:
+                    continue
+                is_listing = False
+                if is_first:
                     is_first, self.error = False, ""
                     tasks.start_soon(self._follow)
+                else:
+                    self._fleet.changes.send()  # some may have gone meanwhile
 
     def _look_at(self, thing: Object, *, is_gone: bool) -> None:
         """Note a slice; what isn't as it was written is written again."""
