@@ -85,13 +85,17 @@ def test_verbs_act_on_what_they_name(tmp_path: Path, command: Command) -> None:
             code, out, _ = await command("fail", "a100-1", "--reason", "test", "--for", "5m")
             assert (code, out.splitlines()) == (
                 0,
-                ["2 x now unhealthy: test: a100-1", "it ends by itself after 5m"],
+                ["2 cards now unhealthy: test: a100-1", "it ends by itself after 5m"],
             )
             await server.wait_until(lambda: names.FAULTS in server.annotations("nodes", "a100-1"))
             assert faults_of(fleet, "a100-1") == 2
+            _, out, _ = await command("stop-node", "rack=a100-r0", "--reason", "no power")
+            assert out == "2 nodes now stopped: no power: a100-0, a100-1\n"
+            _, out, _ = await command("delay", "allocate", "2s", "a100-2")
+            assert out == "1 resource now with allocate slow for 2 s: a100-2\n"
             code, out, _ = await command("recover", "all", "-o", "json")
             assert json.loads(out)["nodes"] == ["a100-0", "a100-1", "a100-2"]
-            assert faults_of(fleet, "a100-1") == 0
+            assert faults_of(fleet, "a100-1") == 1
             code, _, err = await command("fail", "a10")
             assert code == 2
             assert "there is no node and no pool 'a10'; did you mean a100?" in err

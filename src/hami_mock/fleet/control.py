@@ -19,10 +19,13 @@ from hami_mock.control.commands import (
 from hami_mock.control.protocol import Request
 from hami_mock.errors import UsageError
 from hami_mock.faults.targets import listed
+from hami_mock.fleet.faults import told
 from hami_mock.fleet.kinds import FLEET_VERBS
+from hami_mock.fleet.member import Member
 from hami_mock.kit import durations
 from hami_mock.kit.text import cut
 from hami_mock.kit.values import SEED, Kind
+from hami_mock.node.fault import Fault, On
 from hami_mock.settings.pools import MOST_NODES
 
 if TYPE_CHECKING:
@@ -111,23 +114,25 @@ class FleetCommands(Answering):
         return {"summary": ["the fleet's process ends; its nodes stay"]}
 
 
-def _told(faults: Mapping[Any, Sequence[Any]], when: str) -> Iterator[str]:
-    """Yield a line for all faults that are the same: 16 nodes, 128 x now unhealthy: …"""
-    alike: dict[str, list[Any]] = {}
+def _told(faults: Mapping[Member, Sequence[Fault]], when: str) -> Iterator[str]:
+    """Yield a line for all faults that are the same: 128 cards now unhealthy: …: 16 nodes (…)."""
+    alike: dict[str, list[tuple[Member, Fault]]] = {}
     for member, own in faults.items():
         for fault in own:
-            alike.setdefault(fault.text, []).append(member)
-    for text, members in alike.items():
-        many = f"{len(members)} x " if len(members) > 1 else ""
-        yield f"{many}{when} {text}: {_nodes([*dict.fromkeys(members)])}"
+            alike.setdefault(fault.text, []).append((member, fault))
+    for same in alike.values():
+        members = [*dict.fromkeys(member for member, _ in same)]
+        is_node = same[0][1].kind.on is On.NODES
+        where = listed([each.name for each in members]) if is_node else _nodes(members)
+        yield f"{told(same[0][1], len(same), when)}: {where}"
 
 
-def _nodes(members: Sequence[Any]) -> str:
+def _nodes(members: Sequence[Member]) -> str:
     names = [member.name for member in members]
     return names[0] if len(names) == 1 else f"{len(names)} nodes ({listed(names)})"
 
 
-def _data(faults: Mapping[Any, Sequence[Any]]) -> list[dict[str, Any]]:
+def _data(faults: Mapping[Member, Sequence[Fault]]) -> list[dict[str, Any]]:
     return [
         {"node": member.name, "effect": fault.kind.name, "reason": fault.reason, **fault.details}
         for member, own in faults.items()

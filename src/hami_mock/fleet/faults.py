@@ -20,6 +20,12 @@ class Kept(NamedTuple):
     until: float | None = None
 
 
+def told(fault: Fault, count: int, when: str) -> str:
+    """Return what so many faults that are alike did: 2 cards now unhealthy: no power."""
+    noun = f"{fault.kind.on.removesuffix('s')}{'s' if count != 1 else ''}"
+    return f"{count} {noun} {when} {f'with {fault.text}' if fault.call else fault.text}"
+
+
 def write(state: NodeState, kept: Iterable[Kept]) -> str | None:
     """Return the annotation; None: nothing is wrong, and there should be none.
 

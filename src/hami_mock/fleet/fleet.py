@@ -5,6 +5,7 @@ It says what should be. `controller` makes the API server's nodes so, and tells 
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, islice
@@ -260,11 +261,11 @@ class Fleet:
         """Add an event for all nodes that have the same: a rack is one line, not a hundred."""
         alike: dict[str, list[str]] = {}
         for member, own in faults.items():
-            for text in dict.fromkeys(fault.text for fault in own):
-                count = sum(fault.text == text for fault in own)
-                alike.setdefault(
-                    f"{count} x {when} {text}" if count > 1 else f"{when} {text}", []
-                ).append(member.name)
+            of = {fault.text: fault for fault in own}
+            for text, times in Counter(fault.text for fault in own).items():
+                is_node = of[text].kind.on is On.NODES
+                did = f"{when} {text}" if is_node else annotation.told(of[text], times, when)
+                alike.setdefault(did, []).append(member.name)
         for text, names in alike.items():
             subject = (
                 names[0] if len(names) == 1 else f"{len(names)} nodes ({names[0]} … {names[-1]})"
