@@ -19,7 +19,7 @@ from hami_mock.control.commands import (
 from hami_mock.control.protocol import Request
 from hami_mock.errors import UsageError
 from hami_mock.faults.targets import listed
-from hami_mock.fleet.faults import told
+from hami_mock.fleet.faults import alike, told
 from hami_mock.fleet.kinds import FLEET_VERBS
 from hami_mock.fleet.member import Member
 from hami_mock.kit import durations
@@ -116,15 +116,10 @@ class FleetCommands(Answering):
 
 def _told(faults: Mapping[Member, Sequence[Fault]], when: str) -> Iterator[str]:
     """Yield a line for all faults that are the same: 128 cards now unhealthy: …: 16 nodes (…)."""
-    alike: dict[str, list[tuple[Member, Fault]]] = {}
-    for member, own in faults.items():
-        for fault in own:
-            alike.setdefault(fault.text, []).append((member, fault))
-    for same in alike.values():
-        members = [*dict.fromkeys(member for member, _ in same)]
-        is_node = same[0][1].kind.on is On.NODES
+    for fault, count, members in alike(faults):
+        is_node = fault.kind.on is On.NODES
         where = listed([each.name for each in members]) if is_node else _nodes(members)
-        yield f"{told(same[0][1], len(same), when)}: {where}"
+        yield f"{told(fault, count, when)}: {where}"
 
 
 def _nodes(members: Sequence[Member]) -> str:

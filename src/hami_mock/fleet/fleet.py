@@ -5,7 +5,6 @@ It says what should be. `controller` makes the API server's nodes so, and tells 
 
 import math
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, islice
@@ -259,18 +258,12 @@ class Fleet:
 
     def _tell(self, kind: Kind, faults: Mapping[Member, Sequence[Fault]], when: str) -> None:
         """Add an event for all nodes that have the same: a rack is one line, not a hundred."""
-        alike: dict[str, list[str]] = {}
-        for member, own in faults.items():
-            of = {fault.text: fault for fault in own}
-            for text, times in Counter(fault.text for fault in own).items():
-                is_node = of[text].kind.on is On.NODES
-                did = f"{when} {text}" if is_node else annotation.told(of[text], times, when)
-                alike.setdefault(did, []).append(member.name)
-        for text, names in alike.items():
-            subject = (
-                names[0] if len(names) == 1 else f"{len(names)} nodes ({names[0]} … {names[-1]})"
-            )
-            self.events.add(kind, subject, text)
+        for fault, number, members in annotation.alike(faults):
+            names = [member.name for member in members]
+            many = f"{len(names)} nodes ({names[0]} … {names[-1]})"
+            is_node = fault.kind.on is On.NODES
+            did = f"{when} {fault.text}" if is_node else annotation.told(fault, number, when)
+            self.events.add(kind, names[0] if len(names) == 1 else many, did)
 
 
 def _worth(member: Member) -> tuple[bool, bool, int]:

@@ -152,7 +152,7 @@ def test_a_rack_that_fails_is_one_event() -> None:
     (event,) = fleet.events.after(0)
     assert event.kind is Kind.FAULT_BEGAN
     assert event.subject == "2 nodes (a100-0 … a100-1)"
-    assert event.message == "2 cards now unhealthy: no power"
+    assert event.message == "4 cards now unhealthy: no power"
 
 
 def test_a_pool_that_grows_gets_the_next_numbers() -> None:
