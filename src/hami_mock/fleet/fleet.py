@@ -13,7 +13,7 @@ from typing import Any
 from hami_mock.errors import UsageError
 from hami_mock.faults.actions import apply
 from hami_mock.faults.targets import listed
-from hami_mock.fleet import faults as annotation
+from hami_mock.fleet import faults as fleet_faults
 from hami_mock.fleet import targets
 from hami_mock.fleet.faults import Kept
 from hami_mock.fleet.kinds import FLEET_VERBS, refuse_call
@@ -210,11 +210,11 @@ class Fleet:
 
     def annotation(self, member: Member, state: NodeState) -> str | None:
         """Return what the annotation should say of its faults; None: there should be none."""
-        return annotation.write(state, self.kept(member))
+        return fleet_faults.write(state, self.kept(member))
 
     def restore(self, member: Member, text: str | None) -> None:
         """Take over the faults that a node's annotation tells of, at the start."""
-        kept = annotation.read(text, self.state(member)) if text else ()
+        kept = fleet_faults.read(text, self.state(member)) if text else ()
         member.faults = tuple(each.fault for each in kept)
         self._until |= {fault: until for fault, until in kept if until is not None}
 
@@ -258,11 +258,11 @@ class Fleet:
 
     def _tell(self, kind: Kind, faults: Mapping[Member, Sequence[Fault]], when: str) -> None:
         """Add an event for all nodes that have the same: a rack is one line, not a hundred."""
-        for fault, number, members in annotation.alike(faults):
+        for fault, number, members in fleet_faults.alike(faults):
             names = [member.name for member in members]
             many = f"{len(names)} nodes ({names[0]} … {names[-1]})"
             is_node = fault.kind.on is On.NODES
-            did = f"{when} {fault.text}" if is_node else annotation.told(fault, number, when)
+            did = f"{when} {fault.text}" if is_node else fleet_faults.told(fault, number, when)
             self.events.add(kind, names[0] if len(names) == 1 else many, did)
 
 
