@@ -87,13 +87,12 @@ class Api:
         for change in self._changes(path, selector, version, deadline) if not good(counts) else ():
             name = change["object"]["metadata"]["name"]
             if name in seen:
-                counts[seen.pop(name)] -= 1
+                counts -= Counter([seen.pop(name)])
             if change["type"] != "DELETED":
                 seen[name] = see(change["object"])
                 counts[seen[name]] += 1
             if good(counts):
                 break
-        counts = +counts
         assert good(counts), f"{what}: not so after {seconds:.0f} s: {dict(counts)}"
         return counts
 

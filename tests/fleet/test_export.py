@@ -6,12 +6,15 @@ import pytest
 import yaml
 
 from hami_mock.cli.fleet import export_kwok
+from hami_mock.cli.main import main
 from hami_mock.fleet.sandbox import Sandbox
 from hami_mock.fleet.stages import Bind
 from tests.fleet.api import NODES, PODS, Api, Object, phase, readiness
 from tests.fleet.played import bind_pod, lock_of
 from tests.fleet.pods import pod
 
+NAMESPACES = "/api/v1/namespaces"
+TRACE_HEADER = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_time"
 FILE = """\
 hami: true
 vendors: [nvidia, ascend]
@@ -72,6 +75,26 @@ def test_a_pod_runs_for_its_duration_however_often_it_is_changed(api: Api) -> No
 
 
 @pytest.mark.usefixtures("exported")
+def test_a_trace_is_played_and_its_namespace_goes(
+    api: Api, cluster: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = tmp_path / "trace.csv"
+    rows = [f"t{number},1000,1024,1,500,{10 + number},{30 + number}" for number in range(6)]
+    trace.write_text("\n".join([TRACE_HEADER, *rows]))
+    monkeypatch.setenv("KUBECONFIG", str(cluster.kubeconfig))
+    words = ["fleet", "play", str(trace), "--time-factor", "10", "--namespace"]
+    assert main([*words, "kept", "--keep"]) == 0
+    pods = "/api/v1/namespaces/kept/pods"
+    api.wait("over", pods, phase, lambda seen: +seen == {"Succeeded": 6}, seconds=60)
+    for each in api.all(pods):
+        assert each["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpucores"] == "50"
+    assert main([*words, "kept"]) == 1
+    assert len(api.names(pods)) == 6
+    assert main([*words, "gone"]) == 0
+    api.wait("gone", NAMESPACES, _name, lambda seen: "gone" not in +seen, seconds=60)
+
+
+@pytest.mark.usefixtures("exported")
 def test_kwok_answers_hamis_scheduler(api: Api) -> None:
     """As HAMi's does: the node is locked, the pod marked and bound; then it waits."""
     lock = {"hami.io/mutex.lock": "2026-01-01T00:00:00Z,default,hami-0"}
@@ -116,6 +139,10 @@ def test_a_deleted_node_stays_deleted(api: Api) -> None:
         "running", PODS, _name_and_phase, lambda seen: ("later-0", "Running") in +seen, seconds=30
     )
     assert "a-19" not in api.names(NODES)
+
+
+def _name(seen: Object) -> str:
+    return str(seen["metadata"]["name"])
 
 
 def _name_and_phase(seen: Object) -> tuple[str, str]:

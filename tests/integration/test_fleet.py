@@ -233,6 +233,27 @@ def test_a_fleet_that_was_killed_comes_back_to_its_nodes_and_faults(tmp_path: Pa
     with_server(tmp_path, scenario)
 
 
+def test_a_fleet_of_other_cards_takes_away_what_its_nodes_had(tmp_path: Path) -> None:
+    async def scenario(server: FakeApiServer) -> None:
+        async with keeping(fleet := fleet_of("{name: a, nodes: 2, labels: {x/y: z}}")):
+            await all_there(fleet)
+        row, options = "{name: a, nodes: 2, ascend: {cards: 1}}", "hami: true\nvendors: ascend"
+        async with keeping(fleet := fleet_of(row, options=options)):
+            act(fleet, "fail", "a-1")
+            await all_there(fleet)
+            act(fleet, "recover", "a-1")
+            await all_there(fleet)
+        for name in ("a-0", "a-1"):
+            told = json.dumps(nodes(server)[name])
+            assert "nvidia" not in told
+            assert "x/y" not in told
+            assert [key for key in nodes(server)[name]["status"]["allocatable"] if "/" in key] == [
+                *fleet.state(fleet.members[name]).resources
+            ]
+
+    with_server(tmp_path, scenario)
+
+
 def test_a_node_that_is_stopped_is_nobodys_and_not_ready(tmp_path: Path) -> None:
     async def scenario(server: FakeApiServer) -> None:
         async with keeping(fleet := fleet_of()):
@@ -275,6 +296,20 @@ def test_a_pool_is_scaled_and_its_pods_go_with_the_nodes(tmp_path: Path) -> None
             assert pods == ["on-a100-0"]
             gone = server.requests.index("delete pods on-a100-4")
             assert gone < server.requests.index("delete nodes a100-4")
+
+    with_server(tmp_path, scenario)
+
+
+def test_a_pool_that_is_scaled_down_and_up_again_is_in_dispute_with_nobody(tmp_path: Path) -> None:
+    async def scenario(server: FakeApiServer) -> None:
+        async with keeping(fleet := fleet_of()) as controller:
+            await all_there(fleet)
+            fleet.scale("a100", 0)
+            fleet.scale("a100", 3)
+            await server.wait_until(lambda: server.requests.count("delete nodes a100-2") > 0)
+            await all_there(fleet)
+            assert sorted(nodes(server)) == ["a100-0", "a100-1", "a100-2"]
+            assert controller.status()["disputes"] == []
 
     with_server(tmp_path, scenario)
 

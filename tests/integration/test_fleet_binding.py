@@ -1,15 +1,16 @@
 """Pods on nodes of a fleet: HAMi's whole protocol, without a kubelet that asks for it."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 
 import anyio
 import pytest
 from aiohttp import web
 
+from hami_mock.fleet import binding as binding_module
 from hami_mock.fleet import left_locks
 from hami_mock.hami.assignment import BIND_PHASE
-from hami_mock.node.fault import Call
+from hami_mock.node.fault import Call, Fault
 from hami_mock.views.hami.handover import REASON
 from tests.integration.fleet_pods_rig import GPU, LOCK, Rig, asking_pod, binding
 from tests.unit.views.hami.rig import segment
@@ -118,6 +119,27 @@ def test_a_slow_node_keeps_no_other_waiting(tmp_path: Path) -> None:
         assert rig.phase("on-a-0") == "allocating"
         rig.fleet.act("clear", slow)
         await rig.until(lambda: rig.is_done("on-a-0"))
+
+    run(tmp_path, scenario)
+
+
+def test_a_pod_is_late_once_however_many_resources_it_asks_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[int] = []
+
+    async def held_up(faults: Iterable[Fault], *_: object) -> None:
+        held.append(len([*faults]))
+
+    monkeypatch.setattr(binding_module, "held_up", held_up)
+
+    async def scenario(rig: Rig) -> None:
+        slow = {"call": Call.ALLOCATE, "seconds": 2.0}
+        rig.fleet.act("delay", rig.fleet.find(["a-0"]), slow)
+        asks = {GPU: "1", "nvidia.com/gpumem": "3000", "nvidia.com/gpucores": "20"}
+        rig.bind(asking_pod("p1", "a-0", rig.cards("a-0")[0], asks=asks))
+        await rig.until(lambda: rig.is_done("p1"))
+        assert held == [1]
 
     run(tmp_path, scenario)
 

@@ -26,7 +26,7 @@ hami: true
 dra: nvidia
 vendors: nvidia
 pools:
-  - {name: a100, nodes: 3, rack: 2, nvidia: {cards: 2, model: A100-SXM4-80GB}}
+  - {name: a100, nodes: 3, zone: [eu-1, eu-2], rack: 2, nvidia: {cards: 2, model: A100-SXM4-80GB}}
 """
 SLICE = "resourceslices"
 
@@ -39,8 +39,9 @@ def command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
 
     async def run(*words: str) -> tuple[int, str, str]:
         capsys.readouterr()
-        socket = ("--control-socket", str(tmp_path / "fleet.sock"))
-        code = await anyio.to_thread.run_sync(partial(main, ["fleet", *words, *socket]))
+        place = ("--control-socket", str(tmp_path / "fleet.sock"))
+        name = () if "--name" in words else ("--name", "test")
+        code = await anyio.to_thread.run_sync(partial(main, ["fleet", *words, *place, *name]))
         return code, *capsys.readouterr()
 
     return run
@@ -84,13 +85,17 @@ def test_verbs_act_on_what_they_name(tmp_path: Path, command: Command) -> None:
             code, out, _ = await command("fail", "a100-1", "--reason", "test", "--for", "5m")
             assert (code, out.splitlines()) == (
                 0,
-                ["2 x now unhealthy: test: a100-1", "it ends by itself after 5m"],
+                ["2 cards now unhealthy: test: a100-1", "it ends by itself after 5m"],
             )
             await server.wait_until(lambda: names.FAULTS in server.annotations("nodes", "a100-1"))
             assert faults_of(fleet, "a100-1") == 2
+            _, out, _ = await command("stop-node", "rack=a100-r0", "--reason", "no power")
+            assert out == "2 nodes now stopped: no power: a100-0, a100-1\n"
+            _, out, _ = await command("delay", "allocate", "2s", "a100-2")
+            assert out == "1 resource now with allocate slow for 2 s: a100-2\n"
             code, out, _ = await command("recover", "all", "-o", "json")
             assert json.loads(out)["nodes"] == ["a100-0", "a100-1", "a100-2"]
-            assert faults_of(fleet, "a100-1") == 0
+            assert faults_of(fleet, "a100-1") == 1
             code, _, err = await command("fail", "a10")
             assert code == 2
             assert "there is no node and no pool 'a10'; did you mean a100?" in err
@@ -145,10 +150,10 @@ def test_down_ends_the_process_and_removes_exactly_what_it_made(
         before = {key for key in server.objects if key[2] != "on-a100-0"}
         async with running(tmp_path):
             await server.wait_until(lambda: sum(kind == SLICE for kind, *_ in server.objects) == 4)
-            code, out, _ = await command("down", "--name", "test", "--pods")
+            code, out, _ = await command("down", "--pods")
             assert (code, out) == (0, "deleted: 3 nodes, 3 slices, 1 pods\n")
             assert set(server.objects) == before
-            code, out, _ = await command("status", "--name", "test")
+            code, out, _ = await command("status")
             assert "no process of it runs here" in out
 
     with_server(tmp_path, scenario)
@@ -161,11 +166,27 @@ def test_down_works_without_a_process_and_keeps_pods(tmp_path: Path, command: Co
         metadata = {"name": "p", "namespace": "default"}
         server.put("pods", {"metadata": metadata, "spec": {"nodeName": "a100-0"}})
         (tmp_path / "fleet.sock").unlink(missing_ok=True)
-        code, out, _ = await command("status", "--name", "test", "-o", "json")
+        code, out, _ = await command("status", "-o", "json")
         assert json.loads(out)["pools"] == {"a100": {"nodes": 3, "ready": 0, "faulty": 0}}
-        code, out, _ = await command("down", "--name", "test")
+        code, out, _ = await command("down")
         assert (code, out) == (0, "deleted: 3 nodes, 3 slices, 0 pods\n")
         assert [key[2] for key in server.objects] == ["p"]
+
+    with_server(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("words", [("down",), ("fail", "all"), ("status",), ("doctor",)])
+def test_the_socket_of_another_fleet_is_refused(
+    words: tuple[str, ...], tmp_path: Path, command: Command
+) -> None:
+    async def scenario(server: FakeApiServer) -> None:
+        async with running(tmp_path) as fleet:
+            code, _, err = await command(*words, "--name", "other")
+            assert code == 2
+            assert "--name: the fleet at this socket is 'test', not 'other'" in err
+            assert sorted(nodes(server)) == sorted(fleet.members)
+            code, out, _ = await command("status")
+            assert (code, out.splitlines()[0]) == (0, "fleet test")
 
     with_server(tmp_path, scenario)
 
@@ -178,7 +199,7 @@ def test_a_second_process_of_a_fleet_is_refused(tmp_path: Path, command: Command
         async with running(tmp_path):
             code, _, err = await command("up", str(path))
             assert code == 1
-            assert "another agent listens on it; does the fleet 'default' run already?" in err
+            assert "another agent listens on it; does the fleet 'test' run already?" in err
 
     with_server(tmp_path, scenario)
 
@@ -190,7 +211,7 @@ def test_the_doctor_sees_that_nobody_plays_the_nodes(tmp_path: Path, command: Co
     async def scenario(server: FakeApiServer) -> None:
         async with running(tmp_path):
             server.refuse = lambda line: 403 if "deployments" in line else None
-            code, out, _ = await command("doctor", "--name", "test", "-o", "json")
+            code, out, _ = await command("doctor", "-o", "json")
             assert code == 1
             (found,) = json.loads(out)
             assert found["where"] == "KWOK"
@@ -199,7 +220,7 @@ def test_the_doctor_sees_that_nobody_plays_the_nodes(tmp_path: Path, command: Co
         ready = {"conditions": [{"type": "Ready", "status": "True"}]}
         for thing in nodes(server).values():
             server.put("nodes", {**thing, "status": {**thing["status"], **ready}})
-        code, out, _ = await command("doctor", str(path), "--name", "test", "-o", "json")
+        code, out, _ = await command("doctor", str(path), "-o", "json")
         changed = next(row for row in json.loads(out) if row["severity"] == "warning")
         assert changed["what"] == "1 aren't as the file says: a100-1: nvidia.com/gpumem"
         before = writes(server)
@@ -229,7 +250,7 @@ def test_the_doctor_reads_leases_and_hami_s_flags(tmp_path: Path, command: Comma
                 "spec": {"template": {"spec": {"containers": [container]}}},
             },
         )
-        _, out, _ = await command("doctor", "--name", "test", "-o", "json")
+        _, out, _ = await command("doctor", "-o", "json")
         told = {row["where"]: row["what"] for row in json.loads(out)}
         assert told["leases"].startswith("20 nodes aren't ready since their leases have ended")
         assert told["HAMi's scheduler"].startswith("with --kube-qps 1 its first pass over 20 nodes")

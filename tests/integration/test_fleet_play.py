@@ -7,6 +7,7 @@ import pytest
 
 from hami_mock.cli.fleet import play
 from hami_mock.cli.main import main
+from hami_mock.errors import StartError
 from tests.integration.fake_api_server import api_server
 
 TRACE = """name,cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_time
@@ -38,6 +39,20 @@ def test_a_trace_is_played_in_a_namespace_that_goes_again(tmp_path: Path) -> Non
             assert server.requests.count("create pods") == 3
             assert server.requests[0] == "create namespaces"
             assert server.requests[-1] == "delete namespaces t"
+
+    anyio.run(main)
+
+
+def test_a_namespace_that_is_there_already_stays(tmp_path: Path) -> None:
+    (tmp_path / "trace.csv").write_text(TRACE)
+
+    async def main() -> None:
+        async with api_server(tmp_path) as server:
+            server.put("namespaces", {"metadata": {"name": "mine"}})
+            parsed = play.parser().parse([str(tmp_path / "trace.csv"), "--namespace", "mine"])
+            with pytest.raises(StartError, match="--namespace: there is a namespace 'mine'"):
+                await play.played(parsed, play.loaded(parsed))
+            assert server.requests == ["create namespaces"]
 
     anyio.run(main)
 

@@ -159,6 +159,50 @@ def test_slices_that_are_right_are_left_and_others_are_put_right(tmp_path: Path)
     with_server(tmp_path, scenario)
 
 
+def test_a_slice_that_goes_while_nobody_watches_is_made_again(tmp_path: Path) -> None:
+    async def scenario(server: FakeApiServer) -> None:
+        fleet = fleet_of(options=DRA)
+        put(server, fleet)
+        async with Kubernetes() as kubernetes:
+            part = Slices(fleet, kubernetes, Budget(0))
+
+            async def watched() -> None:
+                await until(lambda: part.status()["slices"] == 3)
+                server.hold_events = True
+                server.remove(SLICES, "a100-1-gpu.nvidia.com-0")
+                server.forget_history = True
+                server.end_watches()
+                await server.wait_until(lambda: len(slices(server)) == 3)
+
+            await run_while(part, watched)
+
+    with_server(tmp_path, scenario)
+
+
+def test_slices_of_a_driver_that_the_file_no_longer_names_go(tmp_path: Path) -> None:
+    async def scenario(server: FakeApiServer) -> None:
+        before = fleet_of("{name: a, nodes: 1}", "{name: b, nodes: 1}", options=DRA)
+        put(server, before)
+        async with Kubernetes() as kubernetes:
+
+            async def made() -> None:
+                await server.wait_until(lambda: len(slices(server)) == 2)
+
+            await run_while(Slices(before, kubernetes, Budget(0)), made)
+            rows = "{name: a, nodes: 1, dra: hami}", "{name: b, nodes: 1}"
+            fleet = fleet_of(*rows, options="vendors: nvidia")
+            put(server, fleet)
+
+            async def changed() -> None:
+                await server.wait_until(
+                    lambda: [*slices(server)] == ["a-0-hami-core-gpu.project-hami.io-0"]
+                )
+
+            await run_while(Slices(fleet, kubernetes, Budget(0)), changed)
+
+    with_server(tmp_path, scenario)
+
+
 def test_slices_go_with_their_nodes(tmp_path: Path) -> None:
     async def scenario(server: FakeApiServer) -> None:
         fleet = fleet_of(options=DRA)

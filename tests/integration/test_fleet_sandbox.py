@@ -24,6 +24,11 @@ with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as own:
     own.sendto(b"READY=1", os.environ["NOTIFY_SOCKET"].replace("@", "\\0", 1))
 signal.pause()
 """
+_LATE_FOR_KWOK = """\
+#!/bin/sh
+case "$*" in */programs/kwok\\ *) read -r _ <"${0%/*}/late" ;; esac
+exec SETPRIV "$@"
+"""
 _KEEP = """\
 import signal, sys
 from hami_mock.fleet.sandbox import find_programs, sandbox
@@ -92,8 +97,14 @@ def test_a_port_that_somebody_took_is_no_reason_to_fail(temporary: Path, program
     assert not [*temporary.iterdir()]
 
 
-def test_nothing_is_left_when_we_are_killed(temporary: Path, programs: Path) -> None:
-    write_programs(programs)
+@pytest.mark.parametrize("is_late", [False, True])
+def test_nothing_is_left_when_we_are_killed(temporary: Path, programs: Path, is_late: bool) -> None:
+    """Not even the last program, if it only begins when we are gone."""
+    own = write_programs(programs)
+    os.mkfifo(programs / "late")
+    if is_late:
+        (programs / "setpriv").write_text(_LATE_FOR_KWOK.replace("SETPRIV", str(own.setpriv)))
+        (programs / "setpriv").chmod(0o755)
     with subprocess.Popen(
         [sys.executable, "-c", _KEEP, str(programs)],
         stdout=subprocess.PIPE,
@@ -105,6 +116,8 @@ def test_nothing_is_left_when_we_are_killed(temporary: Path, programs: Path) -> 
         assert len(pids) == len(NAMES)
         ends = [os.pidfd_open(int(pid)) for pid in pids]
         keeper.kill()
+    if is_late:
+        (programs / "late").write_text("now\n")
     for end in ends:
         assert select.select([end], [], [], 10)[0], "a program outlives us"
         os.close(end)
@@ -129,6 +142,19 @@ def test_a_release_that_the_cache_lacks(tmp_path: Path, monkeypatch: pytest.Monk
         (tmp_path / "kubernetes" / name).mkdir(parents=True)
     with pytest.raises(StartError, match=r"1.36.*1\.35\.8, 1\.37\.1"):
         find_programs(release="1.36")
+
+
+def test_the_newest_kwok_of_the_cache_is_taken(
+    programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_programs(programs)
+    (programs / "kwok").unlink()
+    for version in ("v0.8.0", "v0.10.0", "v0.9.1"):
+        folder = tmp_path / "kwok" / version
+        folder.mkdir(parents=True)
+        (folder / "kwok").touch(mode=0o755)
+    monkeypatch.setenv("E2E_CACHE", str(tmp_path))
+    assert find_programs(str(programs)).kwok == tmp_path / "kwok" / "v0.10.0" / "kwok"
 
 
 def _wait_until_gone(folder: Path) -> None:

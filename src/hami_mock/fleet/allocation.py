@@ -96,6 +96,16 @@ class Shape:
         return used.plus(_asked(pod, asked)) if asked else used
 
 
+def asked_for(pods: Iterable[Pod]) -> Counter[str]:
+    """Return how much of each resource pods ask for that aren't over, as kube-scheduler counts."""
+    asked: Counter[str] = Counter()
+    for pod in pods:
+        if not pod.is_over:
+            names = {name for of_container in pod.requests.values() for name in of_container}
+            asked.update({name: pod.asks_for(name) for name in names})
+    return asked
+
+
 def _asked(pod: Pod, counted: Iterable[_Counted]) -> Amounts:
     asked: Counter[str] = Counter()
     percentages: Counter[str] = Counter()

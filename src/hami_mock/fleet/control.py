@@ -1,6 +1,7 @@
 """What can be asked of a running fleet, over its control socket."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +16,16 @@ from hami_mock.control.commands import (
     acting,
     event_operations,
 )
+from hami_mock.control.protocol import Request
+from hami_mock.errors import UsageError
 from hami_mock.faults.targets import listed
+from hami_mock.fleet.faults import alike, told
 from hami_mock.fleet.kinds import FLEET_VERBS
+from hami_mock.fleet.member import Member
 from hami_mock.kit import durations
+from hami_mock.kit.text import cut
 from hami_mock.kit.values import SEED, Kind
+from hami_mock.node.fault import Fault, On
 from hami_mock.settings.pools import MOST_NODES
 
 if TYPE_CHECKING:
@@ -36,6 +43,10 @@ def _sizes(value: object) -> dict[str, int]:
 _SIZES: Kinds = {
     "pools": Kind(_sizes, f"pools and how many nodes each should have, at most {MOST_NODES}")
 }
+
+
+FLEET = "fleet"
+"""The argument that says of which fleet something is asked; without it, of whichever is here."""
 
 
 class FleetCommands(Answering):
@@ -57,6 +68,16 @@ class FleetCommands(Answering):
                 **verbs,
             }
         )
+
+    async def run(self, request: Request) -> Any:
+        """Do what is asked. Raises UsageError if it is asked of another fleet."""
+        own, arguments = self._fleet.name, dict(request.arguments)
+        if (meant := arguments.pop(FLEET, own)) != own:
+            raise UsageError(
+                f"--name: the fleet at this socket is {own!r}, not {cut(str(meant))!r}: give "
+                f"--name {own}, or the other's --control-socket"
+            )
+        return await super().run(replace(request, arguments=arguments))
 
     async def _act(self, verb: str, **arguments: Any) -> dict[str, Any]:
         given = {key: value for key, value in arguments.items() if key not in ("targets", "for")}
@@ -93,23 +114,20 @@ class FleetCommands(Answering):
         return {"summary": ["the fleet's process ends; its nodes stay"]}
 
 
-def _told(faults: Mapping[Any, Sequence[Any]], when: str) -> Iterator[str]:
-    """Yield a line for all faults that are the same: 16 nodes, 128 x now unhealthy: …"""
-    alike: dict[str, list[Any]] = {}
-    for member, own in faults.items():
-        for fault in own:
-            alike.setdefault(fault.text, []).append(member)
-    for text, members in alike.items():
-        many = f"{len(members)} x " if len(members) > 1 else ""
-        yield f"{many}{when} {text}: {_nodes([*dict.fromkeys(members)])}"
+def _told(faults: Mapping[Member, Sequence[Fault]], when: str) -> Iterator[str]:
+    """Yield a line for all faults that are the same: 128 cards now unhealthy: …: 16 nodes (…)."""
+    for fault, count, members in alike(faults):
+        is_node = fault.kind.on is On.NODES
+        where = listed([each.name for each in members]) if is_node else _nodes(members)
+        yield f"{told(fault, count, when)}: {where}"
 
 
-def _nodes(members: Sequence[Any]) -> str:
+def _nodes(members: Sequence[Member]) -> str:
     names = [member.name for member in members]
     return names[0] if len(names) == 1 else f"{len(names)} nodes ({listed(names)})"
 
 
-def _data(faults: Mapping[Any, Sequence[Any]]) -> list[dict[str, Any]]:
+def _data(faults: Mapping[Member, Sequence[Fault]]) -> list[dict[str, Any]]:
     return [
         {"node": member.name, "effect": fault.kind.name, "reason": fault.reason, **fault.details}
         for member, own in faults.items()

@@ -110,9 +110,16 @@ class Controller:
     def _look_at(self, node: Object, *, is_gone: bool = False, made: Made | None = None) -> None:
         """Take over what a node shows, unless something newer of it was seen."""
         name, version = node["metadata"]["name"], revision(node)
+        if name in self._fleet.leaving:
+            # Whatever it shows is no matter of its namesake, that may have to come after it.
+            if is_gone:
+                del self._fleet.leaving[name]
+                self._agenda.add(name)
+                self._fleet.changes.send()
+            return
         member = self._fleet.members.get(name)
-        if member is None:
-            member = self._unknown(name, is_gone=is_gone)
+        if member is None and not is_gone:
+            member = self._unknown(name)
         if member is None or version < member.version:
             return
         was = member.is_there, member.is_ready
@@ -128,18 +135,15 @@ class Controller:
         if was != (member.is_there, member.is_ready):
             self._fleet.changes.send()
 
-    def _unknown(self, name: str, *, is_gone: bool) -> Member | None:
+    def _unknown(self, name: str) -> Member | None:
         """Return the member for a node that the file doesn't ask for, if it may become one.
 
         A fleet of before may have had more nodes, or others than its first ones.
         """
-        if is_gone:
-            self._fleet.leaving.pop(name, None)
-        elif name not in self._fleet.leaving:
-            if not self._is_settled and (member := self._fleet.adopt(name)):
-                return member
-            self._fleet.leaving[name] = ()
-            self._agenda.add(name)
+        if not self._is_settled and (member := self._fleet.adopt(name)):
+            return member
+        self._fleet.leaving[name] = ()
+        self._agenda.add(name)
         return None
 
     def _compare(self, member: Member, node: Object, made: Made | None = None) -> None:
@@ -279,7 +283,7 @@ class Controller:
             self._look_at(node, made=made)
 
     async def _delete(self, name: str) -> None:
-        """Delete a node that must go, after its pods."""
+        """Delete a node that must go, after its pods; the watch tells when it is gone."""
         for namespace, pod in self._fleet.leaving[name]:
             with suppress(NotThere):
                 await self._budget.write(
@@ -287,8 +291,6 @@ class Controller:
                 )
         with suppress(NotThere):
             await self._budget.write(lambda: self._kubernetes.delete(NODES, name))
-        self._fleet.leaving.pop(name, None)
-        self._fleet.changes.send()
 
     def _fail(self, name: str, error: ClusterError) -> None:
         """Note why a node couldn't be written, and try again later."""
@@ -306,7 +308,7 @@ class Controller:
         state = self._fleet.state(member)
         faults = self._fleet.annotation(member, state)
         wanted = node_object(member.pool, state, self._fleet.name, time.time(), faults)
-        return Made(member.pool, state, wanted)
+        return Made(member.pool, state, self._ours_of(member).noted(wanted))
 
     def _ours_of(self, member: Member) -> Ours:
         pool = member.pool

@@ -1,10 +1,11 @@
-"""Faults of fleet nodes: as text in a node's annotation, so that they outlive the process. Pure."""
+"""Faults of fleet nodes: in words, and in a node's annotation, where they outlive us. Pure."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from hami_mock.fleet.kinds import FLEET_VERBS
+from hami_mock.fleet.member import Member
 from hami_mock.kit.values import LINE
 from hami_mock.node.fault import Fault, FaultKind
 from hami_mock.node.state import NodeState
@@ -18,6 +19,24 @@ class Kept(NamedTuple):
 
     fault: Fault
     until: float | None = None
+
+
+def alike(
+    faults: Mapping[Member, Iterable[Fault]],
+) -> Iterator[tuple[Fault, int, list[Member]]]:
+    """Yield one of all faults that say the same, how many they are, and on which nodes."""
+    same: dict[str, list[tuple[Fault, Member]]] = {}
+    for member, own in faults.items():
+        for fault in own:
+            same.setdefault(fault.text, []).append((fault, member))
+    for found in same.values():
+        yield found[0][0], len(found), [*dict.fromkeys(member for _, member in found)]
+
+
+def told(fault: Fault, count: int, when: str) -> str:
+    """Return what so many faults that are alike did: 2 cards now unhealthy: no power."""
+    noun = f"{fault.kind.on.removesuffix('s')}{'s' if count != 1 else ''}"
+    return f"{count} {noun} {when} {f'with {fault.text}' if fault.call else fault.text}"
 
 
 def write(state: NodeState, kept: Iterable[Kept]) -> str | None:

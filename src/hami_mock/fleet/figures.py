@@ -1,12 +1,10 @@
 """The fleet's own metrics: hami_mock_fleet_*. Pure."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
 from typing import Any
 
+from hami_mock.fleet.allocation import asked_for
 from hami_mock.fleet.fleet import Fleet
-from hami_mock.fleet.member import Member
 from hami_mock.fleet.nodes import node_of
 from hami_mock.kit.exposition_text import head_text, sample_text
 from hami_mock.views.deviceplugin.counters import BUCKETS, Histogram
@@ -45,7 +43,7 @@ def own_figures(fleet: Fleet, more: Mapping[str, Any]) -> Iterator[str]:
         }
         for name, value in values.items():
             rows.setdefault(name, {})[by_pool] = value
-        allocated = _allocated(members)
+        allocated = asked_for(pod for member in members for pod in (member.pods or {}).values())
         for resource in node.resources:
             labels = (*by_pool, ("resource", resource.name))
             rows.setdefault("resources", {})[labels] = resource.count * len(members)
@@ -56,14 +54,6 @@ def own_figures(fleet: Fleet, more: Mapping[str, Any]) -> Iterator[str]:
         yield from _lines(name, kind, text, rows.get(name, {}).items())
     if isinstance(found := more.get(_BIND), Histogram):
         yield from _histogram(found)
-
-
-def _allocated(members: Iterable[Member]) -> Counter[str]:
-    found: Counter[str] = Counter()
-    for pod in chain.from_iterable((member.pods or {}).values() for member in members):
-        for name in {name for of in pod.requests.values() for name in of}:
-            found[name] += pod.asks_for(name)
-    return found
 
 
 def _lines(

@@ -12,20 +12,20 @@ from typing import Any
 
 from hami_mock.errors import UsageError
 from hami_mock.faults.actions import apply
-from hami_mock.faults.targets import ALL, listed
-from hami_mock.faults.targets import find as find_on
-from hami_mock.fleet import faults as annotation
+from hami_mock.faults.targets import listed
+from hami_mock.fleet import faults as fleet_faults
 from hami_mock.fleet import targets
 from hami_mock.fleet.faults import Kept
-from hami_mock.fleet.kinds import FLEET_VERBS
+from hami_mock.fleet.kinds import FLEET_VERBS, refuse_call
 from hami_mock.fleet.member import Member, PodKey
+from hami_mock.fleet.naming import Naming
 from hami_mock.fleet.nodes import state_of
 from hami_mock.fleet.targets import Found
 from hami_mock.kit.broadcast import Broadcast
 from hami_mock.kit.similar import did_you_mean
 from hami_mock.node.event_kinds import Kind
 from hami_mock.node.events import EventLog
-from hami_mock.node.fault import Fault, On
+from hami_mock.node.fault import Fault, On, Verb
 from hami_mock.node.fault_kinds import CLEAR, START, STOPPED
 from hami_mock.node.state import NodeState
 from hami_mock.settings.pools import Pool
@@ -98,21 +98,26 @@ class Fleet:
     ) -> Done:
         """Do what a verb of `ctl` says to nodes and cards; faults end after `seconds`, if given.
 
-        Raises UsageError, before anything is done, if a node has no such card or can't have that.
+        Raises UsageError, before anything is done, if no node has such a card, or one can't have
+        that.
         """
         row = FLEET_VERBS.get(verb)
         if row is None:
             raise UsageError(
                 f"{verb!r} can't be done to a fleet: use one of {', '.join(FLEET_VERBS)}"
             )
+        given = parameters or {}
+        refuse_call(given)
         until = None if seconds is None else round(self._clock() + seconds, 3)
-        states = [
-            (member, *self._acted(verb, member, words, parameters or {})) for member, words in found
-        ]
-        touched, begun, ended = {}, {}, {}
-        for member, after, names in states:
+        naming = Naming(row)
+        acted = [(m, *self._acted(row, naming, m, words, given)) for m, words in found]
+        naming.check()
+        touched: dict[Member, tuple[str, ...]] = {}
+        begun, ended = {}, {}
+        for member, after, names in acted:
             before = frozenset(member.faults)
-            touched[member] = names
+            if names:
+                touched[member] = names
             if new := tuple(f for f in after if f not in before):
                 begun[member] = new
                 self._until |= dict.fromkeys(new, until) if until is not None else {}
@@ -205,29 +210,36 @@ class Fleet:
 
     def annotation(self, member: Member, state: NodeState) -> str | None:
         """Return what the annotation should say of its faults; None: there should be none."""
-        return annotation.write(state, self.kept(member))
+        return fleet_faults.write(state, self.kept(member))
 
     def restore(self, member: Member, text: str | None) -> None:
         """Take over the faults that a node's annotation tells of, at the start."""
-        kept = annotation.read(text, self.state(member)) if text else ()
+        kept = fleet_faults.read(text, self.state(member)) if text else ()
         member.faults = tuple(each.fault for each in kept)
         self._until |= {fault: until for fault, until in kept if until is not None}
 
     def _acted(
-        self, verb: str, member: Member, words: Sequence[str] | None, parameters: Mapping[str, Any]
+        self,
+        verb: Verb,
+        naming: Naming,
+        member: Member,
+        words: Sequence[str] | None,
+        parameters: Mapping[str, Any],
     ) -> tuple[tuple[Fault, ...], tuple[str, ...]]:
         """Return the faults that a node has after a verb, and the names of what it acts on."""
-        row, state = FLEET_VERBS[verb], self.state(member)
-        if row.on is On.NODES:
+        if verb.on is On.NODES:
             if words is not None:
-                raise UsageError(f"{verb}: name nodes, not cards of {member.name}")
-            return self._with_node(member, row is START, parameters), (member.name,)
-        found = find_on(state.node, row.on, named(state, words))
-        apply(row, parameters, state, found)
-        faults = state.faults
-        if row is CLEAR and words is None:
-            faults = ()
-        return faults, tuple(target.name for target in found)
+                raise UsageError(f"{verb.verb}: name nodes, not cards of {member.name}")
+            return self._with_node(member, verb is START, parameters), (member.name,)
+        if verb is CLEAR and words is None:
+            return (), (member.name,)
+        state = self.state(member)
+        found = naming.on(state.node, words)
+        try:
+            apply(verb, parameters, state, found)
+        except UsageError as error:
+            raise UsageError(f"{member.name}: {each}" for each in error.problems) from error
+        return state.faults, tuple(target.name for target in found)
 
     def _with_node(
         self, member: Member, is_start: bool, parameters: Mapping[str, Any]
@@ -246,18 +258,12 @@ class Fleet:
 
     def _tell(self, kind: Kind, faults: Mapping[Member, Sequence[Fault]], when: str) -> None:
         """Add an event for all nodes that have the same: a rack is one line, not a hundred."""
-        alike: dict[str, list[str]] = {}
-        for member, own in faults.items():
-            for text in dict.fromkeys(fault.text for fault in own):
-                count = sum(fault.text == text for fault in own)
-                alike.setdefault(
-                    f"{count} x {when} {text}" if count > 1 else f"{when} {text}", []
-                ).append(member.name)
-        for text, names in alike.items():
-            subject = (
-                names[0] if len(names) == 1 else f"{len(names)} nodes ({names[0]} … {names[-1]})"
-            )
-            self.events.add(kind, subject, text)
+        for fault, number, members in fleet_faults.alike(faults):
+            names = [member.name for member in members]
+            many = f"{len(names)} nodes ({names[0]} … {names[-1]})"
+            is_node = fault.kind.on is On.NODES
+            did = f"{when} {fault.text}" if is_node else fleet_faults.told(fault, number, when)
+            self.events.add(kind, names[0] if len(names) == 1 else many, did)
 
 
 def _worth(member: Member) -> tuple[bool, bool, int]:
@@ -270,15 +276,3 @@ def _no_pool(name: str, pools: Sequence[Pool]) -> str:
     return (
         f"there is no pool {name!r}{did_you_mean(name, there) or f': use one of {listed(there)}'}"
     )
-
-
-def named(state: NodeState, words: Iterable[str] | None) -> list[str]:
-    """Return words for cards with names in the place of their numbers; all of them without any."""
-    return [_name(state, word) for word in words or (ALL,)]
-
-
-def _name(state: NodeState, word: str) -> str:
-    """Return a card's name for its number on the node; other words stay."""
-    cards = state.node.cards
-    is_number = word.isascii() and word.isdigit() and len(word) < 6
-    return cards[int(word)].name if is_number and int(word) < len(cards) else word

@@ -64,8 +64,8 @@ def _differing(fleet: Fleet, node: Object) -> list[str]:
     text = annotations_of(node).get(names.FAULTS)
     fleet.restore(member, text)
     state, now = fleet.state(member), time.time()
-    wanted = node_object(member.pool, state, fleet.name, now, text)
     ours = Ours.of(member.pool, fleet.name)
+    wanted = ours.noted(node_object(member.pool, state, fleet.name, now, text))
     found = patch(Made(member.pool, state, wanted), ours, node, now)
     return [key for part in found.values() for own in part.values() for key in own]
 

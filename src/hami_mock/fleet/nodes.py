@@ -27,7 +27,6 @@ from hami_mock.sources.configured import configured_node
 from hami_mock.views.hami.registration import difference, registration
 
 _KUBELET = "v1.0.0-hami-mock"
-_MANAGED = "kwok"
 
 
 class _Unheard(EventLog):
@@ -83,7 +82,7 @@ def amounts(state: NodeState) -> dict[str, int]:
     """Return how much of each resource the node has to give."""
     if not state.faults:
         return {resource.name: resource.count for resource in state.node.resources}
-    return {resource.name: amount(resource, state) for resource in offered(state)}
+    return {resource.name: _allocatable(resource, state) for resource in offered(state)}
 
 
 def capacities(state: NodeState) -> dict[str, int]:
@@ -92,10 +91,18 @@ def capacities(state: NodeState) -> dict[str, int]:
         return amounts(state)
     return {
         resource.name: max(
-            amount(resource, state), resource.count - state.device_health(resource)[Health.LOST]
+            _allocatable(resource, state),
+            resource.count - state.device_health(resource)[Health.LOST],
         )
         for resource in offered(state)
     }
+
+
+def _allocatable(resource: Resource, state: NodeState) -> int:
+    if resource.in_status:
+        return amount(resource, state)
+    # What a kubelet counts of a device plugin's list, whoever has the others.
+    return state.device_health(resource)[Health.HEALTHY]
 
 
 def labels_of(pool: Pool, index: int, fleet: str) -> dict[str, str]:
@@ -103,9 +110,7 @@ def labels_of(pool: Pool, index: int, fleet: str) -> dict[str, str]:
     placed = {names.ZONE: pool.zone_of(index), names.RACK: pool.rack_of(index)}
     return {
         names.HOSTNAME: pool.node_name(index),
-        "kubernetes.io/os": "linux",
-        "kubernetes.io/arch": "amd64",
-        names.EVERY: _MANAGED,
+        **names.MACHINE,
         **{key: value for key, value in placed.items() if value},
         **pool.labels,
         names.FLEET: fleet,

@@ -1,4 +1,4 @@
-"""The API server for parts that were written for one node: each of their patches is paid for."""
+"""The API server for parts that were written for one node: each of their writes is paid for."""
 
 from collections.abc import Sequence
 
@@ -17,6 +17,18 @@ class Paid(Kubernetes):
 
     async def get(self, resource: Resource, name: str, namespace: str = "") -> Object:
         return await self._through.get(resource, name, namespace)
+
+    async def create(self, resource: Resource, thing: Object) -> Object:
+        return await self._budget.write(lambda: self._through.create(resource, thing))
+
+    async def update(self, resource: Resource, thing: Object, subresource: str = "") -> Object:
+        return await self._budget.write(lambda: self._through.update(resource, thing, subresource))
+
+    async def delete(
+        self, resource: Resource, name: str, namespace: str = "", *, grace: int | None = None
+    ) -> None:
+        delete = self._through.delete
+        await self._budget.write(lambda: delete(resource, name, namespace, grace=grace))
 
     async def patch(
         self,

@@ -7,11 +7,12 @@ from hami_mock.errors import UsageError
 from hami_mock.faults import scenario_reader
 from hami_mock.faults.actions import Action, Share
 from hami_mock.faults.scenario import Loop, Part, Scenario, Step
-from hami_mock.faults.targets import find as find_on
 from hami_mock.faults.targets import refuse_xids
-from hami_mock.fleet.fleet import Fleet, named
-from hami_mock.fleet.kinds import FLEET_VERBS
+from hami_mock.fleet.fleet import Fleet
+from hami_mock.fleet.kinds import FLEET_VERBS, refuse_call
 from hami_mock.fleet.member import Member
+from hami_mock.fleet.naming import Naming
+from hami_mock.fleet.nodes import node_of
 from hami_mock.fleet.targets import Found
 from hami_mock.kit.values import Mistakes
 from hami_mock.node.events import EventLog
@@ -59,18 +60,19 @@ class OnFleet:
         choose = action.choose
         if choose is None:
             return found
-        each = [one for some in found for one in self._apart(action.verb, some)]
+        naming = Naming(FLEET_VERBS[action.verb])
+        each = [one for some in found for one in self._apart(naming, some)]
+        naming.check()
         count = choose.of(len(each)) if isinstance(choose, Share) else min(choose, len(each))
         return [each[index] for index in sorted(random.sample(range(len(each)), count))]
 
-    def _apart(self, verb: str, found: Found) -> Iterable[Found]:
+    def _apart(self, naming: Naming, found: Found) -> Iterable[Found]:
         """Yield a node as it is, or the cards or resources that are named, one by one."""
         member, words = found
         if words is None:
             yield found
             return
-        state = self._fleet.state(member)
-        for target in find_on(state.node, FLEET_VERBS[verb].on, named(state, words)):
+        for target in naming.on(node_of(member.pool, member.index), words):
             yield member, (target.name,)
 
 
@@ -104,13 +106,14 @@ def steps_of(parts: Iterable[Part]) -> Iterator[Step]:
 def _check(step: Step, fleet: Fleet) -> None:
     """See whether a step's targets are there: all nodes of a pool have the same cards."""
     verb = FLEET_VERBS[step.action.verb]
-    seen = set()
+    refuse_call(step.action.parameters)
+    naming, seen = Naming(verb), set()
     for member, words in fleet.find(step.action.targets):
         if words is not None and verb.on is On.NODES:
             raise UsageError(f"{verb.verb}: name nodes, not cards of {member.name}")
         if (member.pool.name, words) not in seen and verb.on is not On.NODES:
             seen.add((member.pool.name, words))
-            state = fleet.state(member)
-            found = find_on(state.node, verb.on, named(state, words))
+            found = naming.on(node_of(member.pool, member.index), words)
             if step.drawn.get("xid"):
                 refuse_xids(found)
+    naming.check()

@@ -17,13 +17,11 @@ from hami_mock.node.devices import SlotDevices
 from hami_mock.node.fault import Fault
 from hami_mock.node.holders import Load
 from hami_mock.node.instances import Instance
-from hami_mock.node.load_shapes import Moment
-from hami_mock.node.load_sharing import shared
 from hami_mock.node.physics import Condition, Inner, Work, capacity, reading, step
 from hami_mock.node.pods import Pod
 from hami_mock.node.readings import Usage
 from hami_mock.node.state import Health, NodeState
-from hami_mock.sources.load_plan import Chooser, Held, Job
+from hami_mock.sources.load_plan import Chooser, Held, Job, work_of
 from hami_mock.vendors.physics import traits
 from hami_mock.views.exporters.rows import Seen
 
@@ -168,17 +166,9 @@ class Readings:
 
 
 def _work(each: _CardNow, now: float) -> tuple[Work, list[Load]]:
-    """Return what the containers on a card do together, and each of them, in whole numbers."""
-    if not each.jobs:
-        return Work(), []
     nature = traits(each.card.vendor.maker, each.card.model)
-    wishes = [job.wish(Moment(max(0.0, now - job.begun), now, job.key)) for job in each.jobs]
-    is_stopped = each.condition.trouble.stopped
-    busy = shared([0 if is_stopped else wish.busy for wish in wishes], 100)
-    memory = shared([wish.memory for wish in wishes], capacity(nature, each.card.memory))
-    linked = sum(part for part, job in zip(busy, each.jobs, strict=True) if job.is_linked)
-    loads = [Load(*amounts) for amounts in zip(busy, memory, strict=True)]
-    return Work(sum(busy), sum(memory), len(wishes), linked), loads
+    room = capacity(nature, each.card.memory)
+    return work_of(each.jobs, now, room, is_stopped=each.condition.trouble.stopped)
 
 
 _Slots = dict[tuple[PodKey, str, str], tuple[str, ...]]

@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from hami_mock.cluster.objects import Object, annotations_of, labels_of
-from hami_mock.fleet import names
+from hami_mock.fleet import names, note
 from hami_mock.fleet.nodes import node_object, state_of
+from hami_mock.fleet.note import Note
 from hami_mock.hami.handshake import HandshakeState
 from hami_mock.kit.quantities import quantity
 from hami_mock.node.labels import stamps
@@ -15,6 +16,11 @@ from hami_mock.settings.pools import Pool
 from hami_mock.views.hami.registration import difference, registration
 
 _JUST_NOW = timedelta(0)
+_OWN = (names.KWOK_NODE, names.FAULTS, names.MADE)
+"""Annotations of ours that have nothing to do with cards."""
+_EVERY_LABEL = frozenset({names.FLEET, names.POOL, names.HOSTNAME, *names.MACHINE})
+_EVERY_RESOURCE = frozenset({"cpu", "memory", "pods"})
+"""What nodes have whatever the file says need not be noted."""
 _CONDITIONS = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
 
 
@@ -22,12 +28,14 @@ class Ours(NamedTuple):
     """What is ours of a pool's nodes; all else is left as others write it.
 
     `reports` are the annotations in which plugins report: ours too, but written every half minute.
+    `note` is what a node's annotation says of all this.
     """
 
     labels: tuple[str, ...]
     annotations: tuple[str, ...]
     resources: tuple[str, ...]
     reports: tuple[str, ...]
+    note: str
 
     @classmethod
     def of(cls, pool: Pool, fleet: str) -> "Ours":
@@ -35,13 +43,20 @@ class Ours(NamedTuple):
         state = state_of(pool, 0)
         whole = node_object(pool, state, fleet)
         found = registration(state) if pool.settings.hami else None
-        annotations = (names.KWOK_NODE, names.FAULTS, *(found.annotations if found else ()))
-        return cls(
-            (*whole["metadata"]["labels"],),
-            annotations,
-            (*whole["status"]["capacity"],),
-            (*(found.handshakes if found else ()),),
+        cards = (*(found.annotations if found else ()),)
+        reports = (*(found.handshakes if found else ()),)
+        labels, resources = (*whole["metadata"]["labels"],), (*whole["status"]["capacity"],)
+        own = Note(
+            tuple(key for key in labels if key not in _EVERY_LABEL),
+            (*cards, *reports),
+            tuple(key for key in resources if key not in _EVERY_RESOURCE),
         )
+        return cls(labels, (*_OWN, *cards), resources, reports, own.text)
+
+    def noted(self, node: Object) -> Object:
+        """Return a node as it was made, with the annotation that says what of it is ours."""
+        node["metadata"]["annotations"][names.MADE] = self.note
+        return node
 
     def mark(self, node: Object) -> int:
         """Return a number for what a node shows of ours: as long as it stays, nothing has changed.
@@ -76,14 +91,15 @@ class Made(NamedTuple):
 def patch(made: Made, ours: Ours, node: Object | None, now: float) -> Object:
     """Return what to write of a node; empty if it is as it should be.
 
-    Without the node as it is now, that is all that is ours of it.
+    Without the node as it is now, that is all that is ours of it but for the note: who looks next
+    sees by the old one what has to go.
     """
     wanted = made.wanted
     labels = labels_of(node) if node else {}
     notes = annotations_of(node) if node else {}
     metadata, status = wanted["metadata"], wanted["status"]
     right = {key: labels[key] for key in stamps() if labels.get(key, "").isdecimal()}
-    own = {key: metadata["annotations"].get(key) for key in (names.KWOK_NODE, names.FAULTS)}
+    own = {key: metadata["annotations"].get(key) for key in (_OWN if node else _OWN[:-1])}
     changed = {
         "labels": _differing(ours.labels, {**metadata["labels"], **right}, labels, is_all=not node),
         "annotations": {key: value for key, value in own.items() if notes.get(key) != value},
@@ -94,17 +110,30 @@ def patch(made: Made, ours: Ours, node: Object | None, now: float) -> Object:
         here = notes if node else dict.fromkeys(ours.annotations, "")
         since = _JUST_NOW if node else None
         moment = datetime.fromtimestamp(now).astimezone()
-        found = difference(registration(made.state), here, {*ours.annotations[2:]}, moment, since)
+        cards = {*ours.annotations} - {*_OWN}
+        found = difference(registration(made.state), here, cards, moment, since)
         changed["annotations"] |= found.annotations
     shown = node["status"] if node else {}
     parts: Object = {
         key: _amounts(ours.resources, status[key], shown.get(key) or {}, is_all=not node)
         for key in ("capacity", "allocatable")
     }
+    before = note.read(notes.get(names.MADE))
+    changed["labels"] |= _left(before.labels, ours.labels, labels)
+    changed["annotations"] |= _left(before.annotations, (*ours.annotations, *ours.reports), notes)
+    for key in parts:
+        parts[key] |= _left(before.resources, ours.resources, shown.get(key) or {})
     if names.KWOK_NODE not in metadata["annotations"] and (node is None or is_ready(node)):
         parts["conditions"] = _stopped(now)
     whole = {"metadata": _full(changed), "status": _full(parts)}
     return _full(whole)
+
+
+def _left(
+    before: tuple[str, ...], ours: tuple[str, ...], shown: Mapping[str, Any]
+) -> dict[str, None]:
+    """Return what was ours before and still shows, to be removed."""
+    return {key: None for key in before if key in shown and key not in ours}
 
 
 def _differing(

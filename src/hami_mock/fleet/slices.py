@@ -4,22 +4,22 @@ A node's slices are made and compared by what does so on a real node (`views/dra
 """
 
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import Iterable
 from contextlib import aclosing, suppress
-from functools import partial
 from typing import Any
 
 import anyio
 from anyio.abc import TaskStatus
 
-from hami_mock.cluster.kubernetes import Change, Kubernetes, Object
-from hami_mock.cluster.resources import RESOURCE_SLICES, Resource
+from hami_mock.cluster.kubernetes import Kubernetes, Object
+from hami_mock.cluster.resources import RESOURCE_SLICES
 from hami_mock.errors import ClusterError, NotThere
 from hami_mock.fleet import names
 from hami_mock.fleet.agenda import Agenda
 from hami_mock.fleet.budget import Budget
 from hami_mock.fleet.fleet import Fleet
 from hami_mock.fleet.member import Member
+from hami_mock.fleet.paid import Paid
 from hami_mock.kit.concurrency import Backoff
 from hami_mock.kit.text import cut
 from hami_mock.node.fault import Fault
@@ -34,29 +34,6 @@ _REST_SECONDS = 0.5
 _log = logging.getLogger(__name__)
 
 
-class Budgeted:
-    """A connection whose writes count for the budget."""
-
-    def __init__(self, kubernetes: Kubernetes, budget: Budget) -> None:
-        self._kubernetes = kubernetes
-        self._budget = budget
-
-    async def node(self, name: str) -> Object:
-        return await self._kubernetes.node(name)
-
-    async def create(self, resource: Resource, thing: Object) -> Object:
-        return await self._budget.write(partial(self._kubernetes.create, resource, thing))
-
-    async def update(self, resource: Resource, thing: Object) -> Object:
-        return await self._budget.write(partial(self._kubernetes.update, resource, thing))
-
-    async def delete(self, resource: Resource, name: str) -> None:
-        await self._budget.write(partial(self._kubernetes.delete, resource, name))
-
-    def watch(self, resource: Resource, fields: str, *, what: str) -> AsyncGenerator[Change, None]:
-        return self._kubernetes.watch(resource, fields, what=what)
-
-
 class Slices:
     """Publishes what the nodes have, again after each change of their cards or of a slice."""
 
@@ -65,7 +42,7 @@ class Slices:
     def __init__(self, fleet: Fleet, kubernetes: Kubernetes, budget: Budget) -> None:
         self._fleet = fleet
         self._kubernetes = kubernetes
-        self._api = Budgeted(kubernetes, budget)
+        self._paid = Paid(kubernetes, budget)
         self._agenda = Agenda()
         self._there: dict[str, dict[str, int]] = {}
         """The slices that there are, by node and name, and a number for what each says."""
@@ -95,16 +72,22 @@ class Slices:
         label = f"{names.FLEET}={self._fleet.name}"
         watch = self._kubernetes.watch_pages(RESOURCE_SLICES, label)
         async with anyio.create_task_group() as tasks, aclosing(watch) as changes:
-            is_first = True
+            is_first, is_listing = True, False
             async for change in changes:
                 if change.is_all:
+                    is_listing = True
                     self._there.clear()
                     self._published.clear()
                 for thing in change.things:
                     self._look_at(thing, is_gone=change.is_gone)
-                if is_first and not change.has_more:
+                if not is_listing or change.has_more:
+                    continue
+                is_listing = False
+                if is_first:
                     is_first, self.error = False, ""
                     tasks.start_soon(self._follow)
+                else:
+                    self._fleet.changes.send()  # some may have gone meanwhile
 
     def _look_at(self, thing: Object, *, is_gone: bool) -> None:
         """Note a slice; what isn't as it was written is written again."""
@@ -127,7 +110,8 @@ class Slices:
             changed = self._fleet.changes.next()
             for name, member in self._fleet.members.items():
                 is_known = self._published.get(name) == member.faults and name in self._published
-                if member.pool.settings.dra and member.is_there and not is_known:
+                has_slices = member.pool.settings.dra or name in self._there
+                if has_slices and member.is_there and not is_known:
                     self._agenda.add(name)
             for name in self._there.keys() - self._fleet.members.keys():
                 self._agenda.add(name)
@@ -140,7 +124,8 @@ class Slices:
             member = self._fleet.members.get(name)
             try:
                 if member is None:
-                    await self._delete(name)
+                    # It isn't of the fleet any more.
+                    await self._delete(self._there.get(name, ()))
                 elif member.is_there:
                     await self._publish(member)
             except ClusterError as error:
@@ -163,7 +148,7 @@ class Slices:
                 if driver is None:
                     continue
                 pool = Pool(driver, profile, state, settings.driver_version)
-                publisher = Publisher(pool, self._api, {names.FLEET: self._fleet.name})
+                publisher = Publisher(pool, self._paid, {names.FLEET: self._fleet.name})
                 publisher.gates = self._gates
                 fields = f"spec.driver={driver.name},spec.nodeName={name}"
                 found = []
@@ -171,16 +156,17 @@ class Slices:
                     found = await self._kubernetes.list_all(RESOURCE_SLICES, fields)
                 made = await publisher.publish({each["metadata"]["name"]: each for each in found})
                 marks |= {slice_name: _mark(each) for slice_name, each in made.items()}
+        # Those of drivers that a file of before asked for.
+        await self._delete(self._there.get(name, {}).keys() - marks.keys())
         # So what the watch tells of these writes is no news.
         self._there[name] = marks
         if name not in self._fleet.members:
             self._agenda.add(name)  # it has left meanwhile
 
-    async def _delete(self, node: str) -> None:
-        """Delete the slices of a node that isn't of the fleet any more."""
-        for name in [*self._there.get(node, ())]:
+    async def _delete(self, slices: Iterable[str]) -> None:
+        for name in [*slices]:
             with suppress(NotThere):
-                await self._api.delete(RESOURCE_SLICES, name)
+                await self._paid.delete(RESOURCE_SLICES, name)
 
 
 def _mark(thing: Object) -> int:

@@ -1,9 +1,10 @@
 """What a fleet is like now, as data: its pools, and the writes that it takes to keep them."""
 
-from collections.abc import Collection, Mapping
+from collections import Counter
 from typing import Any
 
 from hami_mock import __version__
+from hami_mock.fleet.allocation import asked_for
 from hami_mock.fleet.budget import Budget
 from hami_mock.fleet.fleet import Fleet
 from hami_mock.fleet.member import Member
@@ -42,15 +43,16 @@ def _pool(fleet: Fleet, pool: Pool, members: list[Member]) -> dict[str, Any]:
     whole = fleet.state(Member(pool, 0))
     resources = {resource.name: resource.count for resource in whole.node.resources}
     faulty = [member for member in members if member.faults]
-    allocatable = {name: count * (len(members) - len(faulty)) for name, count in resources.items()}
+    well = len(members) - len(faulty)
+    allocatable = Counter({name: count * well for name, count in resources.items()})
     unhealthy = lost = degraded = 0
     for member in faulty:
         state = fleet.state(member)
         unhealthy += sum(state.health(c).health is Health.UNHEALTHY for c in state.node.cards)
         lost += len(state.lost)
         degraded += len(state.degraded)
-        _add(allocatable, amounts(state))
-    allocated = _allocated(members, resources)
+        allocatable.update(amounts(state))
+    allocated = asked_for(pod for member in members for pod in (member.pods or {}).values())
     return {
         "name": pool.name,
         "nodes": len(members),
@@ -70,20 +72,3 @@ def _pool(fleet: Fleet, pool: Pool, members: list[Member]) -> dict[str, Any]:
             for name in resources
         },
     }
-
-
-def _allocated(members: list[Member], resources: Collection[str]) -> dict[str, int]:
-    """Return how much of each resource pods ask for that are bound and not over."""
-    found = dict.fromkeys(resources, 0)
-    for member in members:
-        for pod in (member.pods or {}).values():
-            asked = {name for own in pod.requests.values() for name in own} & found.keys()
-            if not pod.is_over:
-                _add(found, {name: pod.asks_for(name) for name in asked})
-    return found
-
-
-def _add(to: dict[str, int], *others: Mapping[str, int]) -> None:
-    for other in others:
-        for name, count in other.items():
-            to[name] = to.get(name, 0) + count

@@ -1,6 +1,6 @@
 """Creates the pods of a trace at their times, in a namespace of its own."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -8,32 +8,37 @@ import anyio
 
 from hami_mock.cluster.kubernetes import Kubernetes
 from hami_mock.cluster.resources import NAMESPACES, PODS
-from hami_mock.errors import Away, Conflict, Invalid, NotThere
+from hami_mock.errors import Away, Conflict, Invalid, NotThere, StartError
 from hami_mock.fleet.budget import Budget
 from hami_mock.kit.concurrency import Backoff
 
 _MOST_TRIES = 8
 
 
+async def make_namespace(kubernetes: Kubernetes, budget: Budget, name: str) -> None:
+    """Make the namespace. Raises StartError if there is one: who plays deletes what is in it."""
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    try:
+        await budget.write(lambda: kubernetes.create(NAMESPACES, space))
+    except Conflict as error:
+        raise StartError(
+            f"--namespace: there is a namespace {name!r}, or it is still being deleted: name "
+            "another, which is made for these pods and goes with them"
+        ) from error
+
+
 async def play(
-    kubernetes: Kubernetes,
-    budget: Budget,
-    namespace: str,
-    pods: Iterable[tuple[float, dict[str, Any]]],
-    told: Callable[[int], None] = lambda _: None,
+    kubernetes: Kubernetes, budget: Budget, pods: Iterable[tuple[float, dict[str, Any]]]
 ) -> int:
     """Create the pods, each at its time or as soon as the budget allows; return how many.
 
     Raises ClusterError for what can't be created.
     """
-    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-    await budget.write(lambda: kubernetes.create(NAMESPACES, space))
     begun, count = anyio.current_time(), 0
     for at, pod in pods:
         await anyio.sleep_until(begun + at)
         await _create(kubernetes, budget, pod)
         count += 1
-        told(count)
     return count
 
 

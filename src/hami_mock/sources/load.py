@@ -17,15 +17,13 @@ from hami_mock.node.cards import Card
 from hami_mock.node.damage import Damage
 from hami_mock.node.holders import Load
 from hami_mock.node.load_reader import read
-from hami_mock.node.load_shapes import Moment
-from hami_mock.node.load_sharing import shared
 from hami_mock.node.physics import Inner, Work, capacity, reading, step
 from hami_mock.node.pods import Pod
 from hami_mock.node.readings import Reading
 from hami_mock.node.state import NodeState
 from hami_mock.settings.settings import Settings
 from hami_mock.sources.late_load import Start
-from hami_mock.sources.load_plan import Chooser, Held, Job, Rule, Wish, listed
+from hami_mock.sources.load_plan import Chooser, Held, Job, Rule, listed, wishes, work_of
 from hami_mock.vendors.physics import Traits, traits
 
 _SECONDS = 1.0
@@ -229,22 +227,13 @@ class LoadSource:
             return self.time
         return self.time - max(0.0, self._clock() - pod.started)
 
-    def _wishes(self, card: Card, moment: float) -> list[Wish]:
-        return [
-            job.wish(Moment(max(0.0, moment - job.begun), moment, job.key))
-            for job in self._jobs.get(card.uuid, ())
-        ]
-
     def _work(self, card: Card, moment: float) -> Work:
         """Return what the containers do together, without saying which one does what."""
-        wishes = self._wishes(card, moment)
-        busy = sum(wish.busy for wish in wishes)
-        linked = sum(
-            wish.busy
-            for wish, job in zip(wishes, self._jobs.get(card.uuid, ()), strict=True)
-            if job.is_linked
-        )
-        return Work(min(100.0, busy), 0, len(wishes), linked * min(1.0, 100 / (busy or 1)))
+        jobs = self._jobs.get(card.uuid, ())
+        wanted = wishes(jobs, moment)
+        busy = sum(wish.busy for wish in wanted)
+        linked = sum(wish.busy for wish, job in zip(wanted, jobs, strict=True) if job.is_linked)
+        return Work(min(100.0, busy), 0, len(wanted), linked * min(1.0, 100 / (busy or 1)))
 
     def _nature(self, card: Card) -> Traits:
         nature = traits(card.vendor.maker, card.model)
@@ -265,15 +254,11 @@ class LoadSource:
         for card in self._present:
             nature = self._nature(card)
             condition = self._damage.of(card.uuid)
-            is_stopped = condition.trouble.stopped
+            is_stopped, room = condition.trouble.stopped, capacity(nature, card.memory)
             jobs = self._jobs.get(card.uuid, ())
-            wishes = self._wishes(card, self.time)
-            busy = shared([0 if is_stopped else wish.busy for wish in wishes], 100)
-            memory = shared([wish.memory for wish in wishes], capacity(nature, card.memory))
-            for job, *amounts in zip(jobs, busy, memory, strict=True):
-                loads[card.uuid, job.container] = Load(*amounts)
-            linked = sum(part for part, job in zip(busy, jobs, strict=True) if job.is_linked)
-            work = Work(sum(busy), sum(memory), len(jobs), linked)
+            work, own = work_of(jobs, self.time, room, is_stopped=is_stopped)
+            for job, load in zip(jobs, own, strict=True):
+                loads[card.uuid, job.container] = load
             inner = self._step(card, work, seconds)
             readings[card.uuid] = reading(nature, card.memory, inner, work, condition)
         self._inner = {u: inner for u, inner in self._inner.items() if u in self._state.cards}

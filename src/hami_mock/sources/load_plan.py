@@ -1,7 +1,7 @@
 """Which load a container has: set with `ctl load`, from an annotation, a trace, or the default."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -11,8 +11,11 @@ from hami_mock.errors import UsageError
 from hami_mock.kit.text import LONGEST_LINE, cut
 from hami_mock.kubelet.holder import Container
 from hami_mock.node.cards import Card
+from hami_mock.node.holders import Load
 from hami_mock.node.load_reader import MOST_CHARACTERS, read
 from hami_mock.node.load_shapes import Moment, Shape, key_of
+from hami_mock.node.load_sharing import shared
+from hami_mock.node.physics import Work
 from hami_mock.node.pods import Pod
 from hami_mock.node.readings import Usage
 from hami_mock.vendors.physics import traits
@@ -88,6 +91,23 @@ class Job:
     begun: float
     key: int
     is_linked: bool
+
+
+def wishes(jobs: Iterable[Job], moment: float) -> list[Wish]:
+    """Return what the containers on a card would do at a moment, each if it were alone."""
+    return [job.wish(Moment(max(0.0, moment - job.begun), moment, job.key)) for job in jobs]
+
+
+def work_of(
+    jobs: Sequence[Job], moment: float, most_memory: int, *, is_stopped: bool
+) -> tuple[Work, list[Load]]:
+    """Return what the containers on a card do together, and each of them, in whole numbers."""
+    wanted = wishes(jobs, moment)
+    busy = shared([0 if is_stopped else wish.busy for wish in wanted], 100)
+    memory = shared([wish.memory for wish in wanted], most_memory)
+    linked = sum(part for part, job in zip(busy, jobs, strict=True) if job.is_linked)
+    loads = [Load(*amounts) for amounts in zip(busy, memory, strict=True)]
+    return Work(sum(busy), sum(memory), len(wanted), linked), loads
 
 
 def names(word: str, container: Container) -> bool:

@@ -13,6 +13,7 @@ A100 = (
     "{name: a100, nodes: 3, zone: [eu-1, eu-2], rack: 2, nvidia: {cards: 2, model: A100-SXM4-80GB}}"
 )
 MLU = "{name: mlu, nodes: 2, vendors: mlu, mlu: {cards: 1}}"
+EMPTY = "{name: empty, nodes: 1, nvidia: {cards: 0}}"
 
 
 @cache

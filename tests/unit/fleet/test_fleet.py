@@ -7,7 +7,8 @@ import pytest
 from hami_mock.errors import UsageError
 from hami_mock.fleet.fleet import Fleet
 from hami_mock.node.event_kinds import Kind
-from tests.unit.fleet.rig import A100, MLU, fleet_of, pod
+from hami_mock.node.fault import Call
+from tests.unit.fleet.rig import A100, EMPTY, MLU, fleet_of, pod
 
 
 def ill(fleet: Fleet) -> dict[str, list[str]]:
@@ -48,12 +49,47 @@ def test_recover_ends_what_fail_began() -> None:
     assert ill(fleet) == {"a100-1": ["nvidia/1"], "a100-2": ["nvidia/0", "nvidia/1"]}
 
 
-def test_a_wrong_card_of_one_node_leaves_all_as_they_were() -> None:
-    fleet = fleet_of(A100, MLU, options="")
-    with pytest.raises(UsageError, match="there is no card 'nvidia/1'"):
-        act(fleet, "fail", "a100:nvidia/1", "mlu:nvidia/1")
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["a100:nvidia/1", "a100:nvidia/7"], "a100-0: there is no card 'nvidia/7' on this node"),
+        (["a100:mlu"], "a100-0: there is no card 'mlu' on this node"),
+        (["all"], "mlu-0: only NVIDIA cards have Xids, not mlu/0"),
+    ],
+)
+def test_a_wrong_card_leaves_all_nodes_as_they_were(words: list[str], problem: str) -> None:
+    fleet = fleet_of(A100, MLU)
+    with pytest.raises(UsageError, match=problem):
+        act(fleet, "fail", *words, xid=79)
     assert ill(fleet) == {}
     assert not fleet.changed
+
+
+def test_cards_that_only_some_of_the_nodes_have_are_taken_there() -> None:
+    fleet = fleet_of(A100, MLU, EMPTY)
+    act(fleet, "fail", "all:mlu/0", "*-1:1", reason="test")
+    assert ill(fleet) == {"a100-1": ["nvidia/1"], "mlu-0": ["mlu/0"], "mlu-1": ["mlu/0"]}
+
+
+@pytest.mark.parametrize("verb", ["fail", "recover", "lose", "return", "down", "up", "clear"])
+def test_nodes_without_cards_are_no_reason_to_refuse(verb: str) -> None:
+    fleet = fleet_of(A100, EMPTY)
+    act(fleet, "stop-node", "empty")
+    act(fleet, verb, "all")
+    assert fleet.members["empty-0"].is_stopped is (verb != "clear")
+
+
+def test_only_resources_that_are_given_out_by_a_call_can_be_slow() -> None:
+    fleet = fleet_of()
+    act(fleet, "delay", "a100-0", call=Call.ALLOCATE, seconds=2.0)
+    assert [fault.targets for fault in fleet.members["a100-0"].faults] == [{"nvidia.com/gpu"}]
+    with pytest.raises(UsageError, match=r"a100-0: nvidia.com/gpumem stands in the Node's status"):
+        act(fleet, "delay", "a100-0:nvidia.com/gpumem", call=Call.ALLOCATE, seconds=2.0)
+
+
+def test_a_call_that_nobody_makes_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"prestart: .* use allocate"):
+        act(fleet_of(), "break", "a100-0", call=Call.PRESTART)
 
 
 @pytest.mark.parametrize("verb", ["drop", "refuse", "status"])
@@ -116,7 +152,7 @@ def test_a_rack_that_fails_is_one_event() -> None:
     (event,) = fleet.events.after(0)
     assert event.kind is Kind.FAULT_BEGAN
     assert event.subject == "2 nodes (a100-0 … a100-1)"
-    assert event.message == "2 x now unhealthy: no power"
+    assert event.message == "4 cards now unhealthy: no power"
 
 
 def test_a_pool_that_grows_gets_the_next_numbers() -> None:

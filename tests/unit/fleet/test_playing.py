@@ -47,7 +47,8 @@ def test_the_same_seed_chooses_the_same() -> None:
     ("step", "problem"),
     [
         ("{fail: rack=a100-r9}", "steps[0].fail: there is no rack 'a100-r9'"),
-        ("{fail: 'a100:nvidia/9'}", "steps[0].fail: there is no card 'nvidia/9'"),
+        ("{fail: 'a100:nvidia/9'}", "steps[0].fail: a100-0: there is no card 'nvidia/9'"),
+        ("{break: all, call: prestart}", "steps[0].break: prestart: a kubelet calls it"),
         ("{stop-node: 'a100:0'}", "steps[0].stop-node: stop-node: name nodes, not cards"),
         ("{fail: mlu, xid: 79}", "steps[0].fail: only NVIDIA cards have Xids"),
         ("{drop: all}", "steps[0].drop: a verb of a node that fleets don't have"),

@@ -9,6 +9,7 @@ from hami_mock.fleet import names
 from hami_mock.fleet.fleet import Fleet
 from hami_mock.fleet.nodes import node_object
 from hami_mock.fleet.shown import Made, Ours, is_ready, patch
+from tests.integration.fake_api_objects import merge
 from tests.unit.fleet.rig import fleet_of
 
 NOW = 1_000_000.0
@@ -20,8 +21,9 @@ def made(fleet: Fleet, name: str = "a100-0", now: float = NOW) -> tuple[Made, Ou
     member = fleet.members[name]
     state = fleet.state(member)
     faults = fleet.annotation(member, state)
-    wanted = node_object(member.pool, state, fleet.name, now, faults)
-    return Made(member.pool, state, wanted), Ours.of(member.pool, fleet.name)
+    ours = Ours.of(member.pool, fleet.name)
+    wanted = ours.noted(node_object(member.pool, state, fleet.name, now, faults))
+    return Made(member.pool, state, wanted), ours
 
 
 def on_server(wanted: dict[str, Any]) -> dict[str, Any]:
@@ -49,6 +51,40 @@ def test_only_what_differs_is_written() -> None:
         "status": {"allocatable": {"nvidia.com/gpu": "20"}},
     }
     assert ours.mark(node) != ours.mark(whole.wanted)
+
+
+def test_what_a_file_of_before_asked_for_is_taken_away() -> None:
+    before = "{name: a100, nodes: 1, rack: r, labels: {x/y: z}, iluvatar: {cards: 2}}"
+    fleet = fleet_of(before, options="hami: true\nvendors: [nvidia, iluvatar]\nlabels: gfd")
+    node = on_server(made(fleet)[0].wanted)
+    node["metadata"]["labels"]["others/label"] = node["metadata"]["annotations"]["others"] = "x"
+    now = fleet_of("{name: a100, nodes: 1}", options="vendors: nvidia")
+    whole, ours = made(now)
+    found = patch(whole, ours, node, NOW)
+    merge(node, found)
+    assert node["metadata"]["labels"] == {
+        **whole.wanted["metadata"]["labels"],
+        "beta.kubernetes.io/os": "linux",
+        "others/label": "x",
+    }
+    assert node["metadata"]["annotations"] == {
+        **whole.wanted["metadata"]["annotations"],
+        "others": "x",
+    }
+    allocatable = whole.wanted["status"]["allocatable"]
+    assert node["status"]["allocatable"] == allocatable
+    assert node["status"]["capacity"] == {**allocatable, "ephemeral-storage": "1Ti"}
+    assert patch(whole, ours, node, NOW) == {}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", '{"labels": 7}', '{"labels": [7]}', '{"resources": ["cpu"]}']
+)
+def test_a_note_that_somebody_wrote_takes_away_nothing_that_is_needed(text: str) -> None:
+    whole, ours = made(fleet_of())
+    node = on_server(whole.wanted)
+    node["metadata"]["annotations"][names.MADE] = text
+    assert patch(whole, ours, node, NOW) == {"metadata": {"annotations": {names.MADE: ours.note}}}
 
 
 def test_an_amount_may_be_written_otherwise() -> None:

@@ -23,13 +23,16 @@ def test_pools_are_summed_up() -> None:
     assert mlu["faults"] == 0
 
 
-def test_pods_on_a_card_that_failed_still_count() -> None:
+def test_units_that_pods_have_of_a_card_that_failed_still_count_and_slots_do_not() -> None:
+    """As on a node with an agent: slots are a device plugin's, and units stand in the status."""
     fleet = fleet_of()
     member = fleet.members["a100-0"]
-    member.pods = {("default", "p"): pod("p", gpu=20)}
+    member.pods = {("default", "p"): pod("p", gpu=2, gpumem=1000)}
     fleet.act("fail", fleet.find(["a100-0"]))
     (pool,) = fleet_status(fleet)["pools"]
-    assert pool["resources"]["nvidia.com/gpu"] == {"allocatable": 60, "allocated": 20}
+    assert pool["resources"]["nvidia.com/gpu"] == {"allocatable": 40, "allocated": 2}
+    units = {"allocatable": 4 * 81920 + 1000, "allocated": 1000}
+    assert pool["resources"]["nvidia.com/gpumem"] == units
     fleet.changed.clear()
     member.pods = None
     fleet.pods_changed(member)

@@ -48,7 +48,8 @@ def run(parsed: Parsed) -> int:
     try:
         facts = anyio.run(_look, parsed.name, fleet, status)
     except (StartError, ClusterError) as error:
-        print(f"hami-mock: fleet doctor: {error}; set KUBECONFIG", file=sys.stderr)
+        told = f"{error}; $KUBECONFIG says which API server is asked"
+        print(f"hami-mock: fleet doctor: {told}", file=sys.stderr)
         return NOBODY_TO_ASK
     examined = [Examined(f"Fleet {parsed.name}", examine(facts))]
     show(report.rows(examined), parsed.output, report.lines(examined))

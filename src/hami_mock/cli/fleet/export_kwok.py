@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hami_mock.cli.fleet.place import DEFAULT_NAME
+from hami_mock.cli.fleet.up import check_name
 from hami_mock.cli.output import say
 from hami_mock.cli.parser import Parsed, Parser
 from hami_mock.errors import StartError, UsageError
@@ -38,7 +39,7 @@ def parser() -> Parser:
             notes=_NOTES,
             examples=(
                 "fleet export-kwok fleet.yaml -o export",
-                "hami-mock fleet export-kwok fleet.yaml --bind stages | kubectl apply -f -",
+                "hami-mock fleet export-kwok fleet.yaml | kubectl apply -f -",
             ),
         )
         .add("file", "the configuration file with the pools", metavar="FILE")
@@ -60,6 +61,7 @@ def parser() -> Parser:
 
 
 def run(parsed: Parsed) -> None:
+    check_name(parsed.name)
     pools = load_pools(parsed.file)
     bind = Bind(parsed.bind)
     if parsed.output == _STDOUT:

@@ -47,12 +47,15 @@ def has_process(parsed: Parsed) -> bool:
 
 
 def asked(parsed: Parsed, command: str, **arguments: Any) -> Any:
-    """Return the answer of the fleet's process. Raises StartError if there is none."""
+    """Return the answer of the fleet's process.
+
+    Raises StartError if there is none, UsageError if that of another fleet listens there.
+    """
     path = chosen_socket(parsed)
     if not has_process(parsed):
         raise StartError(
             f"no fleet {parsed.name!r} runs here (nobody listens on {path}): start it with "
             "`hami-mock fleet up FILE`, or name its socket with --control-socket"
         )
-    (answer,) = ask(path, Request(command, arguments))
+    (answer,) = ask(path, Request(command, {**arguments, "fleet": parsed.name}))
     return answer

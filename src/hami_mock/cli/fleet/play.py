@@ -11,7 +11,7 @@ from hami_mock.cli.run import run_async
 from hami_mock.cluster.kubernetes import Kubernetes
 from hami_mock.fleet.budget import DEFAULT_RATE, Budget
 from hami_mock.fleet.trace import DEFAULT_NAMES, Names, TracePod, Wanted, last_end, pods, read
-from hami_mock.fleet.trace_player import play, remove
+from hami_mock.fleet.trace_player import make_namespace, play, remove
 from hami_mock.kit.files import read_text
 from hami_mock.kit.values import or_text, pattern, whole
 
@@ -24,8 +24,8 @@ for a part of cards gets that many percent of their memory and cores; gpu_milli 
 of each. The models of gpu_spec are asked for by HAMi's annotation. `hami-mock whatif` reads a \
 trace in the same way.
 
-The namespace is new, and is deleted when the last pod should have ended (or at Ctrl-C), unless \
-you say --keep."""
+The namespace must be a new one. It is deleted when the last pod should have ended (or at Ctrl-C), \
+unless you say --keep."""
 _MOST_BYTES = 2**28
 """As much as a million rows have."""
 _NAME = pattern(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", "a namespace's name", "NAME")
@@ -81,8 +81,9 @@ async def played(parsed: Parsed, trace: list[TracePod]) -> None:
         return anyio.current_time() - begun
 
     async with Kubernetes() as kubernetes:
+        await make_namespace(kubernetes, budget, parsed.namespace)
         try:
-            count = await play(kubernetes, budget, parsed.namespace, pods(trace, wanted))
+            count = await play(kubernetes, budget, pods(trace, wanted))
             say(f"{count} pods created in namespace {parsed.namespace}")
             if not parsed.keep:
                 await anyio.sleep(max(0.0, last_end(trace) / wanted.time_factor - lasted()))

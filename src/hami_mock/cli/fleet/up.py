@@ -155,7 +155,7 @@ def _plan_lines(plan: dict[str, Any]) -> Iterator[str]:
         )
         yield ""
     told = f"{plan['nodes']} nodes with {plan['cards']} cards, {plan['slices']} ResourceSlices; "
-    told += f"{plan['reports_per_second']:g} reports a second for HAMi, all else once. "
+    told += f"{plan['reports_per_second']:g} reports a second for HAMi; all else is written once. "
     yield from wrap(f"{told}Nothing was made.", prose_width())
 
 

@@ -4,7 +4,8 @@ from hami_mock.cli.fleet.place import asked, with_fleet
 from hami_mock.cli.output import show
 from hami_mock.cli.parser import Parsed, Parser, reads
 from hami_mock.kit.values import SPAN
-from hami_mock.node.fault import FaultKind, On, Verb
+from hami_mock.node.fault import Call, FaultKind, On, Verb
+from hami_mock.node.fault_kinds import CALL
 
 _NODES = "nodes: a name, a pool, rack=NAME, zone=NAME, a glob of these, or all"
 _CARDS = (
@@ -12,12 +13,18 @@ _CARDS = (
     "alone, else all cards"
 )
 _RESOURCES = f"{_NODES}; with a colon and a resource (nvidia.com/gpu, a glob, a maker) that alone"
+_BOTH = (
+    f"{_NODES}; with a colon and a card or a resource (nvidia/0, its number on the node, "
+    "nvidia.com/gpu, a glob, a maker) that alone, else all of them"
+)
 _TARGETS = {
     On.NODES: ("NODE", _NODES),
     On.CARDS: ("NODE[:CARD]", _CARDS),
     On.RESOURCES: ("NODE[:RESOURCE]", _RESOURCES),
-    On.BOTH: ("NODE[:TARGET]", _CARDS),
+    On.BOTH: ("NODE[:TARGET]", _BOTH),
 }
+_CALL = f"the call: {Call.ALLOCATE}, by which a pod gets its devices"
+"""Without a kubelet there is no other."""
 _EXAMPLES = {
     "fail": ("fail a100-17:nvidia/0 --xid 79", "fail rack=a100-r3 --reason 'no power' --for 5m"),
     "recover": ("recover rack=a100-r3", "recover all"),
@@ -40,7 +47,8 @@ def parser(name: str, verb: Verb) -> Parser:
         f"fleet {name}", verb.help, usage=None, examples=[f"fleet {each}" for each in examples]
     )
     for each in verb.parameters:
-        parser.add(f"{'' if each.is_required else '--'}{each.name}", each.help, **reads(each.kind))
+        text = _CALL if each is CALL else each.help
+        parser.add(f"{'' if each.is_required else '--'}{each.name}", text, **reads(each.kind))
     metavar, text = _TARGETS[verb.on]
     parser.add("targets", text, metavar=metavar, nargs="+")
     if isinstance(verb, FaultKind):

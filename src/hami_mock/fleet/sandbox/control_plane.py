@@ -1,5 +1,6 @@
 """Bring the programs up in their order, and take them down."""
 
+import os
 import shutil
 import socket
 import ssl
@@ -26,6 +27,9 @@ _PORT_TAKEN = "address already in use"
 # It outlives us by as long as it takes to see that our end of its pipe is closed. What ends with us
 # may write for a moment yet, so it looks again.
 _CLEAN_UP = 'read _; for _ in 1 2 3 4 5 6 7 8 9; do rm -rf "$1" && exit; sleep 0.2; done'
+
+# setpriv ties a program to its parent, whoever that is by then: if we are gone, it must not begin.
+_IF_WE_LIVE = '[ "$PPID" = "$1" ] || exit 1; shift; exec "$@"'
 
 
 class Sandbox:
@@ -57,7 +61,8 @@ class Sandbox:
         self, name: str, argv: Sequence[str | Path], environment: Mapping[str, str] | None = None
     ) -> Child:
         """Start another program, which ends with the others."""
-        tied = [self.programs.setpriv, "--pdeathsig=KILL", "--", *argv]
+        if_we_live = ["/bin/sh", "-c", _IF_WE_LIVE, "sh", str(os.getpid())]
+        tied = [self.programs.setpriv, "--pdeathsig=KILL", "--", *if_we_live, *argv]
         child = Child(name, tied, self.folder, environment or {})
         self.children[name] = child
         return child

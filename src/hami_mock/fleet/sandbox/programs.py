@@ -69,7 +69,7 @@ def _folders(folder: str, release: str) -> list[Path]:
     assets = os.environ.get("KUBEBUILDER_ASSETS", "")
     first = [Path(given) for given in (folder, assets) if given]
     cached = _chosen(release, releases())
-    kwok = sorted((cache_folder() / "kwok").glob("v*"))[-1:]
+    kwok = sorted((cache_folder() / "kwok").glob("v*"), key=lambda path: _numbers(path.name))[-1:]
     return [*first, *cached, *kwok]
 
 
