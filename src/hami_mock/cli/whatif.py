@@ -132,7 +132,7 @@ def _find_out(parsed: Parsed, progress: "_Progress") -> "tuple[Asked, Answers]":
         Scheduler(parsed.scheduler),
         dict(parsed.add),
         parsed.buy,
-        parsed.fit / 100,
+        parsed.fit,
     )
     workload = study.shuffled(read_workload(parsed.workload), parsed.seed)
     fleet = cache(partial(load_fleet, parsed.fleet))

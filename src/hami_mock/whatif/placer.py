@@ -170,14 +170,18 @@ class _Run:
         )
 
     def compare(self, empty: Callable[[Iterable[PodKind]], Placing]) -> None:
-        """Find out why pods are refused, and which nodes would take them if they were empty."""
+        """Find out why pods are refused, and which nodes would take them if they were empty.
+
+        Where none would, whoever else is on the nodes has no part in it, and empty ones are asked.
+        """
         kinds = dict.fromkeys(pod.arrival.kind for pod in self._waiting)
         unused = empty(kinds) if kinds else self._placing
         for pod in self._waiting:
             kind, alike = pod.arrival.kind, (id(pod.arrival.kind), pod.only)
             if alike not in self._refused:
                 every, near = unused.only(pod.only), unused.fits(kind, pod.only)
-                self._refused[alike] = self._placing.refusals_among(kind, (every, near))
+                by = self._placing if near.any() else unused
+                self._refused[alike] = by.refusals_among(kind, (every, near))
 
     def _refusal(self, pod: Waiting) -> Refusal:
         arrival, kind = pod.arrival, pod.arrival.kind

@@ -1,7 +1,7 @@
 """A report as one page that needs no network and no other files; JavaScript only searches. Pure.
 
 Whatever is in a report may have been written by anybody: all of it is escaped, and the page allows
-no script or style but its own, by their hashes. Pure.
+no script or style but its own, by their hashes.
 """
 
 import html
@@ -51,8 +51,8 @@ _WORDS = (
     ),
     (
         "They lack",
-        "the reason of most of the nodes that would take the pod if they were empty; of all nodes, "
-        "if none would.",
+        "the reason of most of the nodes that would take the pod if they were empty; of most empty "
+        "nodes, if none would.",
     ),
 )
 _AT_END = " at the end"
