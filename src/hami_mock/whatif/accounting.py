@@ -191,7 +191,7 @@ class Account:
             for node, number, at, memory, cores, slots, compute, used in rows:
                 kind = cards.kinds[at]
                 yield CardUse(
-                    pool_of(node).name, name(node), word, kind.model, number,
+                    pool_of(node).name, name(node), word, kind.type, kind.mode, number,
                     kind.memory, kind.memory - memory, kind.cores, kind.cores - cores,
                     kind.slots, kind.slots - slots, compute, used,
                 )  # fmt: skip

@@ -179,9 +179,7 @@ def _kind(card: Card, side: HamiSide) -> CardKind | None:
     # Without an annotation the scheduler reckons a card from what the node has of each resource.
     is_told = side.vendor.node.encoding is not None
     cores = seen.cores if is_told else side.vendor.resources.cores_per_card
-    return CardKind(
-        seen.type, seen.mode, card.model.name, seen.memory, cores, seen.count, seen.mig_profiles
-    )
+    return CardKind(seen.type, seen.mode, seen.memory, cores, seen.count, seen.mig_profiles)
 
 
 def _all_cards(models: Sequence[PoolModel], first: Whole) -> Iterator[Cards]:

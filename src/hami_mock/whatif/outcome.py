@@ -103,12 +103,16 @@ class Stranded(NamedTuple):
 
 
 class CardUse(NamedTuple):
-    """A card at the fullest moment; `mig` and `mig_used` are compute slices, where it is cut."""
+    """A card at the fullest moment; `mig` and `mig_used` are compute slices, where it is cut.
+
+    `type` and `mode` are what HAMi's scheduler calls its kind, and how it is sliced.
+    """
 
     pool: str
     node: str
     vendor: str
-    model: str
+    type: str
+    mode: str
     card: int
     memory: int
     memory_used: int

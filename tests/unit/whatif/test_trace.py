@@ -86,7 +86,7 @@ def test_a_list_of_nodes_is_a_fleet(tmp_path: Path) -> None:
     cluster = cluster_of(load_fleet(str(file), Rules()))
     assert [model.pool.nodes for model in cluster.models] == [2, 1]
     assert cluster.all["cpu"].tolist() == [96_000, 96_000, 64_000]
-    assert [kind.model for kind in cluster.cards["NVIDIA"].kinds] == ["T4"]
+    assert [kind.type for kind in cluster.cards["NVIDIA"].kinds] == ["NVIDIA-Tesla T4"]
 
 
 def test_pods_that_want_a_model_fit_on_it_and_on_no_other(tmp_path: Path) -> None:
