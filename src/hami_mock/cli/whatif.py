@@ -15,12 +15,11 @@ from hami_mock.kit.values import SEED, Kind, or_text, whole
 from hami_mock.settings.pools import MOST_NODES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from hami_mock.settings.pools import Pool
     from hami_mock.whatif.demand import Workload
     from hami_mock.whatif.report import Answers, Asked
-    from hami_mock.whatif.rules import Rules
     from hami_mock.whatif.study import Question
     from hami_mock.whatif.verdict import Verdict
 
@@ -123,6 +122,7 @@ def _find_out(parsed: Parsed, progress: "_Progress") -> "tuple[Asked, Answers]":
     from hami_mock.whatif.fragmentation import wishes_of
     from hami_mock.whatif.judged import told
     from hami_mock.whatif.placer import place
+    from hami_mock.whatif.purchase import enlarged
     from hami_mock.whatif.report import Asked
     from hami_mock.whatif.rules import Rules, Scheduler
     from hami_mock.whatif.workload import read_workload
@@ -140,28 +140,23 @@ def _find_out(parsed: Parsed, progress: "_Progress") -> "tuple[Asked, Answers]":
     answers = study.answer(
         question, fleet, lambda pools, rules: by(pools, workload, rules), progress.tell
     )
-    cluster = cluster_of(fleet(Rules(answers.outcomes[0].policy, question.scheduler)))
+    pools = enlarged(fleet(Rules(question.policy, question.scheduler)), question.added)
     if parsed.judge:
         progress.tell("asking the real kube-scheduler")
-        verdict = _judged(fleet, question, workload)
+        verdict = _judged(pools, question, workload)
         had_ends = not parsed.stay and any(each.lasts is not None for each in workload.arrivals)
         answers = replace(answers, judged=told(verdict, had_ends=had_ends))
-    wishes = wishes_of(workload, cluster.vendors)
+    wishes = wishes_of(workload, cluster_of(pools).vendors)
     asked = Asked(parsed.fleet, parsed.workload, workload, wishes, parsed.seed, question.added)
     return asked, answers
 
 
-def _judged(
-    fleet: "Callable[[Rules], Sequence[Pool]]", question: "Question", workload: "Workload"
-) -> "Verdict":
+def _judged(pools: "Sequence[Pool]", question: "Question", workload: "Workload") -> "Verdict":
     from hami_mock.fleet.sandbox import find_programs
     from hami_mock.whatif.judge import judge
-    from hami_mock.whatif.purchase import enlarged
     from hami_mock.whatif.rules import Rules, Scheduler
 
-    rules = Rules(question.policy, Scheduler.KUBE)
-    pools = enlarged(fleet(rules), question.added)
-    return judge(pools, workload, rules, find_programs())
+    return judge(pools, workload, Rules(question.policy, Scheduler.KUBE), find_programs())
 
 
 class _Progress:

@@ -147,7 +147,7 @@ class Account:
 
     def there(self) -> Amounts:
         """Return all that the fleet has."""
-        return reduce(Amounts.plus, (pool.there for pool in self.pools()))
+        return reduce(Amounts.plus, (pool.there for pool in self.pools()), Amounts())
 
     def pools(self) -> tuple[PoolUse, ...]:
         return tuple(self._pool(number) for number in range(len(self._cluster.models)))

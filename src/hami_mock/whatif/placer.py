@@ -30,8 +30,7 @@ def place(
 ) -> Outcome:
     """Return what becomes of a workload on an empty fleet.
 
-    `has_ends` False: pods stay for ever, also those that say how long they last. Raises UsageError
-    for a fleet without nodes.
+    `has_ends` False: pods stay for ever, also those that say how long they last.
     """
     begin = time.perf_counter()
     fleet = tuple(pools)

@@ -114,6 +114,24 @@ def test_nodes_may_be_added_first(small: list[str], capsys: Captured) -> None:
     assert json.loads(capsys.readouterr().out)["answer"]["fit"] == 4
 
 
+def test_before_anything_is_bought_there_may_be_no_nodes(
+    small: list[str], capsys: Captured, tmp_path: Path
+) -> None:
+    fleet = Path(small[1])
+    fleet.write_text(fleet.read_text().replace("nodes: 2", "nodes: 0"))
+    page = tmp_path / "report.html"
+    assert main(["whatif", *small, "--buy", "t4", "--report", str(page)]) == NOT_ENOUGH
+    out = capsys.readouterr().out
+    assert out.startswith("0 of 10 pods fit; 10 don't: 10 for any node at all.\nOn 0 nodes, by")
+    assert "\n- Buy 3 more nodes of t4: all pods fit.\n" in out
+    assert "Buy 3 more nodes of t4: all pods fit." in page.read_text()
+    assert main(["whatif", *small, "--scheduler", "kube", "--buy", "t4"]) == NOT_ENOUGH
+    # Whose cards they are is known of the nodes that are added.
+    capsys.readouterr()
+    assert main(["whatif", *small, "--add", "t4=3", "-o", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["total"]["memory"]["fragmented"] > 0
+
+
 def test_a_seed_gives_the_same_report_twice(small: list[str], capsys: Captured) -> None:
     outs = []
     for _ in range(2):
