@@ -30,7 +30,7 @@ NOT_ENOUGH = 3
 
 _ADDED = re.compile(r"([^=]+)=\+?(-?[0-9]{1,9})")
 _NOTES = (
-    "The fleet is a configuration file with pools. The workload are Pods, Deployments, Jobs, "
+    "The fleet is a configuration file with pools. The workload is Pods, Deployments, Jobs, "
     "StatefulSets or DaemonSets in YAML or JSON, or a trace in CSV with the columns of Alibaba's "
     "openb. Pods are placed one after the other on an empty fleet, by the rules of HAMi's "
     "scheduler; without --judge nothing is started, and no cluster is asked.\n\n"

@@ -62,7 +62,10 @@ def unmodelled(spec: Fields) -> Iterator[str]:
     node = affinity.section("nodeAffinity")
     if "preferredDuringSchedulingIgnoredDuringExecution" in node:
         yield "preferred node affinity"
-    yield from (key for key in ("priorityClassName", "resourceClaims") if key in spec)
+    if "priorityClassName" in spec and "priority" not in spec:
+        yield "priorityClassName"
+    if "resourceClaims" in spec:
+        yield "resourceClaims"
     if any("hostPort" in port for port in _ports(spec)):
         yield "hostPort"
 

@@ -110,6 +110,45 @@ def test_it_says_what_isn_t_looked_at() -> None:
     assert read_one("w.yaml", _FULL).notes == ("pod/a: affinity.podAntiAffinity isn't looked at",)
 
 
+_OF_WEB = "ownerReferences: [{kind: ReplicaSet, name: web-5f, controller: true}]"
+_DUMPED = f"""
+kind: List
+items:
+- kind: ReplicaSet
+  metadata: {{name: web-5f, namespace: prod}}
+  spec: {{template: {{spec: {{{_POD}}}}}}}
+- kind: Pod
+  metadata: {{name: web-5f-x, namespace: prod, {_OF_WEB}}}
+  spec: {{{_POD}}}
+- kind: Pod
+  metadata: {{name: of-another-namespace, {_OF_WEB}}}
+  spec: {{nodeName: ip-10-0-0-7, priorityClassName: high, priority: 5, {_POD}}}
+  status: {{phase: Running}}
+- {{kind: Pod, metadata: {{name: done-1}}, spec: {{{_POD}}}, status: {{phase: Succeeded}}}}
+- {{kind: Pod, metadata: {{name: done-2}}, spec: {{{_POD}}}, status: {{phase: Failed}}}}
+- kind: Pod
+  metadata: {{name: proxy-x, ownerReferences: [{{kind: DaemonSet, name: proxy}}]}}
+  spec: {{{_POD}}}
+"""
+
+
+def test_of_what_a_cluster_tells_each_pod_counts_once_and_may_go_to_any_node() -> None:
+    found = read_one("dump.yaml", _DUMPED)
+    assert [each.name for each in found.arrivals] == ["web-5f-0", "of-another-namespace"]
+    assert (found.arrivals[1].kind.node_name, found.arrivals[1].kind.priority) == ("", 5)
+    assert found.notes == (
+        "pods that have ended don't count",
+        "pods of daemonset/proxy don't count: give the DaemonSet itself",
+    )
+
+
+def test_a_mistake_that_is_read_twice_is_told_once() -> None:
+    (problem,) = problems_of(
+        lambda: read_one("w.yaml", f"kind: Pod\nmetadata: 7\nspec: {{{_POD}}}")
+    )
+    assert problem.startswith("w.yaml: document 1.metadata: 7 is not allowed")
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
