@@ -141,7 +141,7 @@ class PoolUse:
 class Moment(NamedTuple):
     """The fleet after `arrived` pods: what had been asked for until then, what was taken.
 
-    `asked` grows with every pod, also with those that were refused; what has ended is in neither.
+    `asked` is what is taken, and what those that wait ask for; what has ended is in neither.
     """
 
     time: float

@@ -89,6 +89,8 @@ def test_everything_has_room_and_refusals_are_real(
     taken = sum(share.memory for each in outcome.placements for share in each.cards)
     assert outcome.taken.memory == taken == sum(card.memory_used for card in outcome.cards)
     assert outcome.timeline[-1].taken == outcome.taken
+    for moment in outcome.timeline:
+        assert all(asked >= taken for asked, taken in zip(moment.asked, moment.taken, strict=True))
 
 
 @_SOME
