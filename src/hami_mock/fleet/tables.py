@@ -64,7 +64,8 @@ def read_table(path: str, text: Iterable[str], needed: Sequence[str]) -> Iterato
     mistakes = Mistakes(path)
     reader = csv.DictReader(text)
     try:
-        header = [*map(str.strip, reader.fieldnames or ())]
+        # Spreadsheets begin a file with a mark of its encoding.
+        header = [name.removeprefix("\ufeff").strip() for name in reader.fieldnames or ()]
         reader.fieldnames = header
         if missing := [column for column in needed if column not in header]:
             raise UsageError(

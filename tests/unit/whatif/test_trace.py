@@ -101,6 +101,12 @@ def test_pods_that_want_a_model_fit_on_it_and_on_no_other(tmp_path: Path) -> Non
     }
 
 
+def test_a_table_may_come_from_a_spreadsheet(tmp_path: Path) -> None:
+    file = tmp_path / "nodes.csv"
+    file.write_text("\ufeffcpu_milli,memory_mib,gpu,model\r\n1000,1024,1,T4\r\n", encoding="utf-8")
+    assert cluster_of(load_fleet(str(file), Rules())).size == 1
+
+
 def test_a_model_that_nobody_knows_is_a_mistake() -> None:
     text = "cpu_milli,memory_mib,gpu,model\n1,1,0,none\n1,1,8,H1000\n"
     with pytest.raises(UsageError, match="line 3: model: 'H1000' is not allowed") as caught:
