@@ -8,7 +8,7 @@ card isn't fragmented, whatever there are of pods.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import add
 from typing import NamedTuple
 
@@ -272,8 +272,3 @@ class _Replay:
 
 def step_names() -> list[str]:
     return ["0", *(f"{100 * (step + 1) // STEPS}" for step in range(STEPS))]
-
-
-def shares(left: Mapping[str, Left]) -> dict[str, dict[str, float | None]]:
-    """Return the fragmented share of each part, by pool."""
-    return {pool: {part: one.share(part) for part in PARTS} for pool, one in left.items()}

@@ -137,7 +137,14 @@ def test_the_numbers_are_those_of_the_json() -> None:
     for bought, fitted in REPORT["purchases"][0]["curve"]:
         assert f"a100, {bought}: {fitted}" in PAGE.texts["purchase"]
     assert "card memory: 80 GiB of 160 GiB" in PAGE.texts["pools"]
-    assert PAGE.rows["pools"][-1][0] == "all"
+    header, first, *_, last = PAGE.rows["pools"]
+    assert (header[1], first[0], first[1]) == ("card memory", "a100", "80 GiB of 160 GiB")
+    assert header[8:] == [
+        "card memory fragmented", "card cores fragmented", "slots fragmented",
+        "MIG slices fragmented", "useless memory",
+    ]  # fmt: skip
+    assert first[8:] == ["0 %", "0 %", "38 %", "-", "0 MiB"]
+    assert last[0] == "all"
 
 
 def test_the_table_has_each_refused_pod_once() -> None:
