@@ -13,6 +13,7 @@ from hami_mock.errors import UsageError
 from hami_mock.kit.own_files import write_whole
 from hami_mock.kit.values import SEED, Kind, or_text, whole
 from hami_mock.settings.pools import MOST_NODES
+from hami_mock.whatif.rules import POLICIES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from hami_mock.whatif.verdict import Verdict
 
 FORMATS = ("text", "json", "html")
-POLICIES = ("binpack", "spread", "topology", "hami")
 NOT_ENOUGH = 3
 """The exit code when fewer pods fit than should."""
 
@@ -73,7 +73,7 @@ def parser() -> Parser:
     text += "fullest nodes and the cards that are connected best (topology), or what HAMi's chart "
     text += "sets (hami: full nodes, empty cards); given several times, they are compared [hami; "
     text += "with --scheduler kube: spread, as kube-scheduler does by default]"
-    parser.add("--policy", text, action="append", choices=POLICIES, metavar="POLICY")
+    parser.add("--policy", text, action="append", choices=[*POLICIES], metavar="POLICY")
     text = "whose rules: HAMi's scheduler sees cards; kube-scheduler alone sees only what nodes "
     text += "have of each resource [hami]"
     parser.add("--scheduler", text, choices=("hami", "kube"), default="hami", metavar="hami|kube")

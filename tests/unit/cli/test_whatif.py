@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from hami_mock.cli.main import main
-from hami_mock.cli.whatif import NOT_ENOUGH, POLICIES
-from hami_mock.whatif import rules
+from hami_mock.cli.whatif import NOT_ENOUGH
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "examples/whatif"
@@ -196,10 +195,6 @@ def test_progress_is_for_who_looks_at_it(
     assert "placing by the policy hami …" in shown.getvalue()
     assert "trying 1 more nodes of t4 …" in shown.getvalue()
     assert shown.getvalue().endswith("\r\x1b[K")
-
-
-def test_all_policies_can_be_named() -> None:
-    assert {*POLICIES} == {*rules.POLICIES}
 
 
 def test_the_examples_of_the_help_can_be_run() -> None:
