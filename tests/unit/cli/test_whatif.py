@@ -51,6 +51,15 @@ def test_the_examples_are_answered(capsys: Captured) -> None:
     assert max(map(len, out.splitlines())) <= 80
 
 
+def test_the_docs_show_what_the_examples_say(capsys: Captured) -> None:
+    told = (ROOT / "docs/whatif.md").read_text().split("```\n")[3]
+    assert whatif("--workload", *ALL) == NOT_ENOUGH
+    out = capsys.readouterr().out
+    begin, end = told.split("…\n")
+    assert out.startswith(begin)
+    assert out.endswith(end)
+
+
 def test_the_trace_fits_because_pods_end_and_without_ends_it_does_not(capsys: Captured) -> None:
     assert whatif("--workload", TRACE) == 0
     assert capsys.readouterr().out.startswith("All 160 pods fit.\n")
