@@ -144,7 +144,8 @@ def _pods(fields: Fields) -> Workload:
     if _phase(fields):
         pod = replace(pod, node_name="")  # a scheduler has chosen that one
     count = shape.count(fields.section("spec"))
-    names = [name] if shape.path == () else (f"{name}-{number}" for number in range(count))
+    is_one = shape.path == () or pod.on_each_node
+    names = [name] if is_one else (f"{name}-{number}" for number in range(count))
     notes = tuple(f"{cut(owner)}: {each} isn't looked at" for each in unmodelled(spec))
     return Workload(tuple(Arrival(each, owner, pod, 0.0, lasts) for each in names), notes)
 

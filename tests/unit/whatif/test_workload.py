@@ -6,8 +6,11 @@ import pytest
 
 from hami_mock.errors import UsageError
 from hami_mock.whatif.demand import Match, Spread, Toleration
+from hami_mock.whatif.placer import place
+from hami_mock.whatif.rules import Rules
 from hami_mock.whatif.workload import read_one, read_workload
 from tests.unit.builders import problems_of
+from tests.unit.whatif.fleets import fleet
 
 _POD = "containers: [{resources: {requests: {cpu: 100m}}}]"
 
@@ -25,13 +28,19 @@ def _names(text: str) -> list[str]:
         ("ReplicationController", "replicas: 2, ", 2),
         ("Job", "parallelism: 4, ", 4),
         ("Job", "parallelism: 4, completions: 2, ", 2),
-        ("DaemonSet", "", 1),
     ],
 )
 def test_a_kind_has_so_many_pods(kind: str, spec: str, count: int) -> None:
     template = f"template: {{spec: {{{_POD}}}}}"
     text = f"kind: {kind}\nmetadata: {{name: a}}\nspec: {{{spec}{template}}}\n"
     assert _names(text) == [f"a-{number}" for number in range(count)]
+
+
+def test_a_daemon_set_has_a_pod_for_each_node_that_is_called_by_both(tmp_path: Path) -> None:
+    text = f"kind: DaemonSet\nmetadata: {{name: agent}}\nspec: {{template: {{spec: {{{_POD}}}}}}}\n"
+    pools = fleet(tmp_path, "name: a, nodes: 2", "name: b, nodes: 1")
+    outcome = place(pools, read_one("w.yaml", text), Rules())
+    assert [each.pod for each in outcome.placements] == ["agent-a-0", "agent-a-1", "agent-b-0"]
 
 
 def test_several_documents_and_lists_are_read() -> None:
