@@ -146,7 +146,7 @@ def _pods(fields: Fields) -> Workload:
     count = shape.count(fields.section("spec"))
     is_one = shape.path == () or pod.on_each_node
     names = [name] if is_one else (f"{name}-{number}" for number in range(count))
-    notes = tuple(f"{cut(owner)}: {each} isn't looked at" for each in unmodelled(spec))
+    notes = tuple(f"{cut(owner)}: {each} isn't looked at" for each in unmodelled(own, spec))
     return Workload(tuple(Arrival(each, owner, pod, 0.0, lasts) for each in names), notes)
 
 

@@ -119,6 +119,19 @@ def test_it_says_what_isn_t_looked_at() -> None:
     assert read_one("w.yaml", _FULL).notes == ("pod/a: affinity.podAntiAffinity isn't looked at",)
 
 
+def test_it_says_which_of_hamis_annotations_are_not_looked_at() -> None:
+    def notes(policy: str, more: str = "") -> tuple[str, ...]:
+        said = f"{{hami.io/gpu-scheduler-policy: '{policy}'{more}}}"
+        text = f"kind: Pod\nmetadata: {{name: a, annotations: {said}}}\nspec: {{{_POD}}}"
+        return read_one("w.yaml", text).notes
+
+    assert notes("mutex") == notes("topology-aware") == ()
+    assert notes("binpack,numa", ", hami.io/device-scoring-weights: 'slot=1,core=1,memory=9'") == (
+        "pod/a: hami.io/gpu-scheduler-policy binpack,numa isn't looked at",
+        "pod/a: hami.io/device-scoring-weights isn't looked at",
+    )
+
+
 _OF_WEB = "ownerReferences: [{kind: ReplicaSet, name: web-5f, controller: true}]"
 _DUMPED = f"""
 kind: List
