@@ -237,44 +237,57 @@ static int list_compute_instances(const struct cards *cards)
     return shown ? EXIT_GOOD : EXIT_NOT_FOUND;
 }
 
-static bool takes_value(int count, char **arguments, int at)
+static bool has_value(int count, char **arguments, int at)
 {
     return at + 1 < count && arguments[at + 1][0] != '-';
 }
 
 int mig_command(const struct cards *all, int count, char **arguments)
 {
+    /* Who removes instances names them by -gi and -ci: a word too many must not mean all. */
+    enum value { NONE, OPTIONAL, NEEDED };
     static const struct {
         const char *option;
         int (*list)(const struct cards *);
         int (*change)(const struct cards *, const struct wanted *);
+        enum value value;
     } verbs[] = {
-        {"-lgip", list_all_gpu_profiles, NULL},   {"-lgipp", list_placements, NULL},
-        {"-lgi", list_gpu_instances, NULL},       {"-lcip", list_compute_profiles, NULL},
-        {"-lci", list_compute_instances, NULL},   {"-cgi", NULL, gpu_instances_make},
-        {"-dgi", NULL, gpu_instances_remove},     {"-cci", NULL, compute_instances_make},
-        {"-dci", NULL, compute_instances_remove},
+        {"-lgip", list_all_gpu_profiles, NULL, NONE},
+        {"-lgipp", list_placements, NULL, NONE},
+        {"-lgi", list_gpu_instances, NULL, NONE},
+        {"-lcip", list_compute_profiles, NULL, NONE},
+        {"-lci", list_compute_instances, NULL, NONE},
+        {"-cgi", NULL, gpu_instances_make, NEEDED},
+        {"-dgi", NULL, gpu_instances_remove, NONE},
+        {"-cci", NULL, compute_instances_make, OPTIONAL},
+        {"-dci", NULL, compute_instances_remove, NONE},
     };
     struct wanted wanted = {0};
     struct cards cards = {0};
     uint verb = COUNT_OF(verbs);
     for (int i = 0; i < count; i++) {
-        const char *option = arguments[i];
+        const char *option = arguments[i], **to = NULL;
+        enum value value = NONE;
         uint found = 0;
         while (found < COUNT_OF(verbs) && !text_equal(option, verbs[found].option))
             found++;
         if (found < COUNT_OF(verbs)) {
             verb = found;
-            if (verbs[found].change && takes_value(count, arguments, i))
-                wanted.profiles = arguments[++i];
+            value = verbs[found].value;
+            to = &wanted.profiles;
         } else if (text_equal(option, "-C"))
             wanted.with_compute = true;
-        else if (text_equal(option, "-gi") && takes_value(count, arguments, i))
-            wanted.gpu_ids = arguments[++i];
-        else if (text_equal(option, "-ci") && takes_value(count, arguments, i))
-            wanted.compute_ids = arguments[++i];
-        else {
+        else if (text_equal(option, "-gi") || text_equal(option, "-ci")) {
+            value = NEEDED;
+            to = text_equal(option, "-gi") ? &wanted.gpu_ids : &wanted.compute_ids;
+        } else {
             print("Option \"%s\" is not recognized.\n", option);
+            return EXIT_USAGE;
+        }
+        if (value != NONE && has_value(count, arguments, i))
+            *to = arguments[++i];
+        else if (value == NEEDED) {
+            print("Option \"%s\" is missing its value.\n", option);
             return EXIT_USAGE;
         }
     }

@@ -106,10 +106,6 @@ static nvmlReturn_t make_gpu_instance(const struct chosen *card, char *text, boo
 
 int gpu_instances_make(const struct cards *cards, const struct wanted *wanted)
 {
-    if (!wanted->profiles) {
-        print("ERROR: Option -cgi needs profiles. Please run 'nvidia-smi -h' for help.\n\n");
-        return EXIT_USAGE;
-    }
     for (uint i = 0; i < cards->count; i++) {
         const char *list = wanted->profiles;
         char text[96];

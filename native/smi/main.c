@@ -48,7 +48,7 @@ static const char *value_of(const char *name, const char *long_name, int count, 
         if (*rest == '=')
             return rest + 1;
         if (!*rest)
-            return *at + 1 < count ? arguments[++*at] : missing;
+            return *at + 1 < count && arguments[*at + 1][0] != '-' ? arguments[++*at] : missing;
     }
     return NULL;
 }

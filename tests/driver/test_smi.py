@@ -176,6 +176,7 @@ def test_no_driver(smi: Smi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         (["-d", "MEMORY"], 2, "Specify -q/--query and -d/--display"),
         (["--format=csv"], 255, "Option --format is not recognized."),
         (["-i"], 255, "Option -i is missing its value."),
+        (["-i", "-q"], 255, "Option -i is missing its value."),
         (["-q", "-d"], 255, "Option -d is missing its value."),
         (["-pm"], 255, "Option -pm is missing its value."),
         (["mig", "-lgi", "-i"], 255, "Option -i is missing its value."),

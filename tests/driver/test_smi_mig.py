@@ -113,6 +113,25 @@ def test_instances_are_removed(smi: Smi, state: StateFile, agent: Agent) -> None
     ]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        # Who forgets -gi doesn't mean all of them.
+        (["-dgi", "7"], 'Option "7" is not recognized.'),
+        (["-dci", "7"], 'Option "7" is not recognized.'),
+        (["-dgi", "-gi"], 'Option "-gi" is missing its value.'),
+        (["-dci", "-gi", "-ci", "0"], 'Option "-gi" is missing its value.'),
+        (["-cgi", "-C"], 'Option "-cgi" is missing its value.'),
+    ],
+)
+def test_words_that_mean_nothing_change_nothing(
+    smi: Smi, state: StateFile, agent: Agent, arguments: list[str], said: str
+) -> None:
+    state.set(1, cut(1))
+    assert smi.run("mig", *arguments) == (2, f"{said}\n")
+    assert not agent.requests
+
+
 def test_a_profile_that_isnt_there(smi: Smi, state: StateFile, agent: Agent) -> None:
     state.set(1, cut(1))
     code, told = smi.run("mig", "-cgi", "9g.90gb")

@@ -98,6 +98,12 @@ def test_table_of_550_to_the_letter(smi: Smi, real: Smi, state: StateFile, count
         ["mig", "-cgi", "19", "-i", "1"],
         ["mig", "-dgi", "-i", "1"],
         ["mig", "-dci", "-i", "1"],
+        ["-i", "-q"],
+        ["-q", "-d", "-x"],
+        ["mig", "-dgi", "7"],
+        ["mig", "-dgi", "-gi"],
+        ["mig", "-cgi", "-C"],
+        ["mig", "-cgi"],
     ],
 )
 def test_words_and_codes(smi: Smi, real: Smi, state: StateFile, arguments: list[str]) -> None:

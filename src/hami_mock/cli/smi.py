@@ -122,7 +122,9 @@ class _Source:
     def look(self) -> ShownNode:
         if self._asks:
             try:
-                return of_agent(self._settings.control_socket)
+                found = of_agent(self._settings.control_socket)
+                self._must_be_agent = True
+                return found
             except NoAgent:
                 if self._must_be_agent:
                     raise

@@ -13,25 +13,24 @@ from hami_mock.errors import UsageError
 from hami_mock.kit.own_files import write_whole
 from hami_mock.kit.values import SEED, Kind, or_text, whole
 from hami_mock.settings.pools import MOST_NODES
+from hami_mock.whatif.rules import POLICIES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from hami_mock.settings.pools import Pool
     from hami_mock.whatif.demand import Workload
     from hami_mock.whatif.report import Answers, Asked
-    from hami_mock.whatif.rules import Rules
     from hami_mock.whatif.study import Question
     from hami_mock.whatif.verdict import Verdict
 
 FORMATS = ("text", "json", "html")
-POLICIES = ("binpack", "spread", "topology", "hami")
 NOT_ENOUGH = 3
 """The exit code when fewer pods fit than should."""
 
 _ADDED = re.compile(r"([^=]+)=\+?(-?[0-9]{1,9})")
 _NOTES = (
-    "The fleet is a configuration file with pools. The workload are Pods, Deployments, Jobs, "
+    "The fleet is a configuration file with pools. The workload is Pods, Deployments, Jobs, "
     "StatefulSets or DaemonSets in YAML or JSON, or a trace in CSV with the columns of Alibaba's "
     "openb. Pods are placed one after the other on an empty fleet, by the rules of HAMi's "
     "scheduler; without --judge nothing is started, and no cluster is asked.\n\n"
@@ -74,7 +73,7 @@ def parser() -> Parser:
     text += "fullest nodes and the cards that are connected best (topology), or what HAMi's chart "
     text += "sets (hami: full nodes, empty cards); given several times, they are compared [hami; "
     text += "with --scheduler kube: spread, as kube-scheduler does by default]"
-    parser.add("--policy", text, action="append", choices=POLICIES, metavar="POLICY")
+    parser.add("--policy", text, action="append", choices=[*POLICIES], metavar="POLICY")
     text = "whose rules: HAMi's scheduler sees cards; kube-scheduler alone sees only what nodes "
     text += "have of each resource [hami]"
     parser.add("--scheduler", text, choices=("hami", "kube"), default="hami", metavar="hami|kube")
@@ -123,6 +122,7 @@ def _find_out(parsed: Parsed, progress: "_Progress") -> "tuple[Asked, Answers]":
     from hami_mock.whatif.fragmentation import wishes_of
     from hami_mock.whatif.judged import told
     from hami_mock.whatif.placer import place
+    from hami_mock.whatif.purchase import enlarged
     from hami_mock.whatif.report import Asked
     from hami_mock.whatif.rules import Rules, Scheduler
     from hami_mock.whatif.workload import read_workload
@@ -132,7 +132,7 @@ def _find_out(parsed: Parsed, progress: "_Progress") -> "tuple[Asked, Answers]":
         Scheduler(parsed.scheduler),
         dict(parsed.add),
         parsed.buy,
-        parsed.fit / 100,
+        parsed.fit,
     )
     workload = study.shuffled(read_workload(parsed.workload), parsed.seed)
     fleet = cache(partial(load_fleet, parsed.fleet))
@@ -140,28 +140,23 @@ def _find_out(parsed: Parsed, progress: "_Progress") -> "tuple[Asked, Answers]":
     answers = study.answer(
         question, fleet, lambda pools, rules: by(pools, workload, rules), progress.tell
     )
-    cluster = cluster_of(fleet(Rules(answers.outcomes[0].policy, question.scheduler)))
+    pools = enlarged(fleet(Rules(question.policy, question.scheduler)), question.added)
     if parsed.judge:
         progress.tell("asking the real kube-scheduler")
-        verdict = _judged(fleet, question, workload)
+        verdict = _judged(pools, question, workload)
         had_ends = not parsed.stay and any(each.lasts is not None for each in workload.arrivals)
         answers = replace(answers, judged=told(verdict, had_ends=had_ends))
-    wishes = wishes_of(workload, cluster.vendors)
+    wishes = wishes_of(workload, cluster_of(pools).vendors)
     asked = Asked(parsed.fleet, parsed.workload, workload, wishes, parsed.seed, question.added)
     return asked, answers
 
 
-def _judged(
-    fleet: "Callable[[Rules], Sequence[Pool]]", question: "Question", workload: "Workload"
-) -> "Verdict":
+def _judged(pools: "Sequence[Pool]", question: "Question", workload: "Workload") -> "Verdict":
     from hami_mock.fleet.sandbox import find_programs
     from hami_mock.whatif.judge import judge
-    from hami_mock.whatif.purchase import enlarged
     from hami_mock.whatif.rules import Rules, Scheduler
 
-    rules = Rules(question.policy, Scheduler.KUBE)
-    pools = enlarged(fleet(rules), question.added)
-    return judge(pools, workload, rules, find_programs())
+    return judge(pools, workload, Rules(question.policy, Scheduler.KUBE), find_programs())
 
 
 class _Progress:

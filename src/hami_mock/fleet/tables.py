@@ -26,7 +26,7 @@ class Row(NamedTuple):
         number = self._number(key, most)
         if number is None or number.is_integer():
             return default if number is None else int(number)
-        self._refuse(key, f"a whole number from 0 to {most}")
+        self.refuse(key, f"a whole number from 0 to {most}")
         return default
 
     def seconds(self, key: str) -> float | None:
@@ -35,7 +35,7 @@ class Row(NamedTuple):
     def needed_seconds(self, key: str) -> float:
         """Return a time that each row of a table with such a column must have; 0 without one."""
         if key in self.values and not self.text(key):
-            self._refuse(key, "a time in seconds, as other rows have it")
+            self.refuse(key, "a time in seconds, as other rows have it")
         return self.seconds(key) or 0.0
 
     def text(self, key: str) -> str:
@@ -51,10 +51,11 @@ class Row(NamedTuple):
             number = math.nan
         if 0 <= number <= most:
             return number
-        self._refuse(key, f"a number from 0 to {most}")
+        self.refuse(key, f"a number from 0 to {most}")
         return None
 
-    def _refuse(self, key: str, allowed: str) -> None:
+    def refuse(self, key: str, allowed: str) -> None:
+        """Note that a value can't be, and what it must be."""
         self.mistakes.refuse(f"{self.place}: {key}", (self.values.get(key) or "").strip(), allowed)
 
 
@@ -63,7 +64,8 @@ def read_table(path: str, text: Iterable[str], needed: Sequence[str]) -> Iterato
     mistakes = Mistakes(path)
     reader = csv.DictReader(text)
     try:
-        header = [*map(str.strip, reader.fieldnames or ())]
+        # Spreadsheets begin a file with a mark of its encoding.
+        header = [name.removeprefix("\ufeff").strip() for name in reader.fieldnames or ()]
         reader.fieldnames = header
         if missing := [column for column in needed if column not in header]:
             raise UsageError(

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from hami_mock.fleet.names import DURATION
 from hami_mock.fleet.tables import Row, read_table
 from hami_mock.kit import durations
-from hami_mock.vendors import VENDORS
+from hami_mock.vendors import VENDORS, catalog
+from hami_mock.vendors.catalog import Model
 from hami_mock.vendors.hami_vendor import known
 
 MOST_CARDS = 128
@@ -116,8 +117,19 @@ def cards_asked(row: TracePod, names: Names) -> dict[str, int]:
 def types_asked(row: TracePod, names: Names) -> dict[str, str]:
     """Return the annotation with the models of cards that a row wants, if it wants any."""
     key = _selector_of(names.count)
-    wanted = ",".join(MODELS.get(word, word) for word in row.models)
+    wanted = ",".join(map(_type_of, row.models))
     return {key: wanted} if key and wanted and row.cards else {}
+
+
+def model_of(word: str) -> Model | None:
+    """Return the model that a trace means: by its own word, or by the catalog's name."""
+    return catalog.find("nvidia", MODELS.get(word, word))
+
+
+def _type_of(word: str) -> str:
+    """Return what HAMi calls cards that a trace wants; a word that nobody knows stays as it is."""
+    model = model_of(word)
+    return model.product if model else word
 
 
 def _selector_of(count: str) -> str:

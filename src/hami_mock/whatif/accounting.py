@@ -6,13 +6,13 @@ from functools import reduce
 
 from hami_mock.whatif.arrays import Truth, Whole, np
 from hami_mock.whatif.card_fit import instances
-from hami_mock.whatif.card_model import Cards
+from hami_mock.whatif.card_model import CardKind, Cards
 from hami_mock.whatif.cluster_model import PODS
 from hami_mock.whatif.demand import CPU, RAM, PodKind
-from hami_mock.whatif.hami_fit import Shares
+from hami_mock.whatif.hami_fit import Needs, Shares
 from hami_mock.whatif.outcome import Amounts, CardShare, CardUse, PoolUse, Stranded
 from hami_mock.whatif.placing import Placing
-from hami_mock.whatif.requests import Request
+from hami_mock.whatif.requests import Share
 
 _SHARED = (("cpu", CPU), ("ram", RAM), ("pods", PODS))
 _LITTLE = 100
@@ -47,39 +47,23 @@ class Account:
         self._asked: dict[int, Amounts] = {}
 
     def asked(self, kind: PodKind) -> Amounts:
-        """Return what a pod asks for; percent are of the first kind of card that there is."""
+        """Return what a pod asks for; a part of a card is one of the mean of those it may be of."""
         if (found := self._asked.get(id(kind))) is None:
             found = self._asked[id(kind)] = self._asked_of(kind)
         return found
 
     def _asked_of(self, kind: PodKind) -> Amounts:
         room = self._placing.nodes.asked(kind).all
+        hami = self._placing.hami
         running, before = Amounts(), Amounts()
-        for container in self._placing.hami.asked(kind):
-            own = Amounts()
-            for request in container.requests:
-                own = own.plus(self._of(request))
+        for container, needed in zip(hami.asked(kind), hami.needed(kind), strict=True):
+            own = reduce(Amounts.plus, map(_mean, needed), Amounts())
             if container.is_init:
                 before = Amounts(*map(max, zip(before, own, strict=True)))
             else:
                 running = running.plus(own)
         cards = Amounts(*map(max, zip(before, running, strict=True)))
         return cards._replace(cpu=room.get(CPU, 0), ram=room.get(RAM, 0), pods=1)
-
-    def _of(self, request: Request) -> Amounts:
-        kind = self._cluster.cards[request.vendor.word].kinds[0]
-        share = request.share_of(kind.memory, kind.cores, kind.slots)
-        if share is None:
-            return Amounts()
-        fitting = (each.profile for each in instances(kind) if each.profile.memory >= share.memory)
-        profile = next(fitting, None)
-        count = request.cards
-        return Amounts(
-            share.slots * count,
-            (profile.memory if profile else share.memory) * count,
-            (profile.cores if profile else share.cores) * count,
-            profile.slices * count if profile else 0,
-        )
 
     def taken(self, kind: PodKind, shares: Shares) -> Amounts:
         asked = self.asked(kind)
@@ -147,7 +131,7 @@ class Account:
 
     def there(self) -> Amounts:
         """Return all that the fleet has."""
-        return reduce(Amounts.plus, (pool.there for pool in self.pools()))
+        return reduce(Amounts.plus, (pool.there for pool in self.pools()), Amounts())
 
     def pools(self) -> tuple[PoolUse, ...]:
         return tuple(self._pool(number) for number in range(len(self._cluster.models)))
@@ -191,10 +175,32 @@ class Account:
             for node, number, at, memory, cores, slots, compute, used in rows:
                 kind = cards.kinds[at]
                 yield CardUse(
-                    pool_of(node).name, name(node), word, kind.model, number,
+                    pool_of(node).name, name(node), word, kind.type, kind.mode, number,
                     kind.memory, kind.memory - memory, kind.cores, kind.cores - cores,
                     kind.slots, kind.slots - slots, compute, used,
                 )  # fmt: skip
+
+
+def _mean(needs: Needs) -> Amounts:
+    """Return what a request comes to, in the mean of the cards that are wanted."""
+    cards = needs.cards
+    counts = np.bincount(cards.kind, minlength=len(cards.kinds)).tolist()
+    parts = [
+        (count, _part(kind, share))
+        for count, kind, share in zip(counts, cards.kinds, needs.wishes.shares, strict=True)
+        if share
+    ]
+    every = sum(count for count, _ in parts)
+    columns = zip(*([count * amount for amount in part] for count, part in parts), strict=True)
+    return Amounts(*(needs.request.cards * sum(column) // every for column in columns))
+
+
+def _part(kind: CardKind, share: Share) -> Amounts:
+    """Return a share of a card, or the smallest instance that is as large."""
+    fitting = (each.profile for each in instances(kind) if each.profile.memory >= share.memory)
+    if profile := next(fitting, None):
+        return Amounts(share.slots, profile.memory, profile.cores, profile.slices)
+    return Amounts(share.slots, share.memory, share.cores)
 
 
 def _sums(amounts: Mapping[str, Whole], own: Truth) -> Amounts:

@@ -16,7 +16,6 @@ class CardKind(NamedTuple):
 
     type: str
     mode: str
-    model: str
     memory: int
     cores: int
     slots: int

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from hami_mock.errors import UsageError
 from hami_mock.fleet.nodes import labels_of, node_of
 from hami_mock.hami import scores
 from hami_mock.kit.files import read_text
@@ -123,11 +122,8 @@ def load_fleet(path: str, rules: Rules) -> tuple[Pool, ...]:
 
 
 def cluster_of(pools: Iterable[Pool]) -> Cluster:
-    """Return an empty cluster of the nodes of pools. Raises UsageError if there are none."""
-    models = tuple(_model(pool) for pool in pools if pool.nodes)
-    if not models:
-        raise UsageError("the fleet has no nodes: give at least one pool some")
-    return Cluster(models)
+    """Return an empty cluster of the nodes of pools."""
+    return Cluster(tuple(_model(pool) for pool in pools if pool.nodes))
 
 
 def _model(pool: Pool) -> PoolModel:
@@ -179,9 +175,7 @@ def _kind(card: Card, side: HamiSide) -> CardKind | None:
     # Without an annotation the scheduler reckons a card from what the node has of each resource.
     is_told = side.vendor.node.encoding is not None
     cores = seen.cores if is_told else side.vendor.resources.cores_per_card
-    return CardKind(
-        seen.type, seen.mode, card.model.name, seen.memory, cores, seen.count, seen.mig_profiles
-    )
+    return CardKind(seen.type, seen.mode, seen.memory, cores, seen.count, seen.mig_profiles)
 
 
 def _all_cards(models: Sequence[PoolModel], first: Whole) -> Iterator[Cards]:

@@ -8,7 +8,7 @@ card isn't fragmented, whatever there are of pods.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import add
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from hami_mock.whatif.requests import Request, is_wanted, requests
 
 PARTS = ("memory", "cores", "slots", "mig")
 _MOST_POINTS = 120
+_ALL = 100
 STEPS = 10
 """Into how many steps a side of the heat map is cut, beside one for what is used up."""
 
@@ -40,10 +41,10 @@ class Wish(NamedTuple):
     pods: int = 1
 
     def wants(self, card: CardUse) -> bool:
-        """Say if it takes cards of the kind at all, if they are empty."""
+        """Say if it takes cards of the kind at all."""
         selectors = self.request.vendor.scheduling.asking.selectors
-        is_wanted_type = is_wanted(selectors, dict(self.selector), card.model, "")
-        return self.request.vendor.word == card.vendor and is_wanted_type
+        is_kind_wanted = is_wanted(selectors, dict(self.selector), card.type, card.mode)
+        return self.request.vendor.word == card.vendor and is_kind_wanted
 
 
 def wishes_of(workload: Workload, vendors: Sequence[HamiVendor]) -> list[Wish]:
@@ -54,9 +55,9 @@ def wishes_of(workload: Workload, vendors: Sequence[HamiVendor]) -> list[Wish]:
         for container in requests(kind, vendors):
             for request in container.requests:
                 selectors = request.vendor.scheduling.asking.selectors
-                said = {key: kind.annotations.get(key, "") for key in selectors}
-                types = tuple((key, said[key]) for key in selectors[:2] if key and said[key])
-                found[Wish(request, types)] += pods
+                keys = (selectors.types, selectors.no_types, selectors.mode)
+                said = ((key, kind.annotations.get(key, "")) for key in keys)
+                found[Wish(request, tuple((key, value) for key, value in said if value))] += pods
     return [wish._replace(pods=pods) for wish, pods in found.items()]
 
 
@@ -133,42 +134,48 @@ class Takers:
 
 
 class _Shares(NamedTuple):
-    """What the wishes take of an empty card that would do for them, side by side."""
+    """What the wishes take of a kind of card, side by side."""
 
     pods: Whole
     memory: Whole
     cores: Whole
     slots: Whole
     mig: Whole
-    alone: Truth
+
+    def that(self, some: Truth) -> "_Shares":
+        return _Shares(*(column[some] for column in self))
+
+    def fit(self, card: CardUse) -> Truth:
+        """Tell which of them find room on a card."""
+        memory, cores, slots, mig = free_of(card)
+        found = (self.memory <= memory) & (self.slots <= slots)
+        if card.mig:
+            return found & (self.mig <= mig)
+        found &= self.cores <= cores
+        if card.cores and not cores:
+            # Where all cores are taken, nobody gets a part, not even without cores.
+            found &= self.cores > 0
+        if card.cores == _ALL and card.slots_used:
+            found &= self.cores < _ALL
+        return found
 
     def lost(self, card: CardUse) -> float | None:
-        if not len(self.pods):
-            return None
-        memory, cores, slots, mig = free_of(card)
-        fits = (self.memory <= memory) & (self.slots <= slots)
-        if card.mig:
-            fits &= self.mig <= mig
-        else:
-            fits &= self.cores <= cores
-            if card.slots_used:
-                fits &= ~self.alone
+        """Return the share of the pods that find none; None: there are no pods."""
         every = int(self.pods.sum())
-        return (every - int(self.pods[fits].sum())) / every
+        return (every - int(self.pods[self.fit(card)].sum())) / every if every else None
 
 
 def _shares_of(empty: CardUse, wishes: Sequence[Wish]) -> _Shares:
+    """Return what those wishes take that an empty card would do for."""
     found = []
     for wish in wishes:
         share = wish.request.share_of(empty.memory, empty.cores, empty.slots)
-        if share and fits(wish, empty):
+        if share and wish.wants(empty):
             # An instance has about as large a share of the memory as of the slices.
             mig = max(1, share.memory * empty.mig // empty.memory) if empty.mig else 0
-            alone = share.cores >= empty.cores
-            found.append((wish.pods, share.memory, share.cores, share.slots, mig, alone))
-    columns = np.array(found, dtype=np.int64).reshape(len(found), 6).T
-    pods, memory, cores, slots, slices, is_alone = columns
-    return _Shares(pods, memory, cores, slots, slices, is_alone > 0)
+            found.append((wish.pods, share.memory, share.cores, share.slots, mig))
+    every = _Shares(*np.array(found, dtype=np.int64).reshape(len(found), 5).T)
+    return every.that(every.fit(empty))
 
 
 def free_of(card: CardUse) -> tuple[int, int, int, int]:
@@ -178,20 +185,6 @@ def free_of(card: CardUse) -> tuple[int, int, int, int]:
         card.slots - card.slots_used,
         card.mig - card.mig_used,
     )
-
-
-def fits(wish: Wish, card: CardUse) -> bool:
-    """Say if a card has room for what is wanted of one, whatever its node has."""
-    share = wish.request.share_of(card.memory, card.cores, card.slots)
-    if share is None or not wish.wants(card):
-        return False
-    memory, cores, slots, mig = free_of(card)
-    if share.memory > memory or share.slots > slots:
-        return False
-    if card.mig:
-        # An instance has about as large a share of the memory as of the slices.
-        return mig >= max(1, share.memory * card.mig // card.memory)
-    return share.cores <= cores and (share.cores < card.cores or not card.slots_used)
 
 
 def heat(cards: Iterable[CardUse]) -> list[list[int]]:
@@ -279,8 +272,3 @@ class _Replay:
 
 def step_names() -> list[str]:
     return ["0", *(f"{100 * (step + 1) // STEPS}" for step in range(STEPS))]
-
-
-def shares(left: Mapping[str, Left]) -> dict[str, dict[str, float | None]]:
-    """Return the fragmented share of each part, by pool."""
-    return {pool: {part: one.share(part) for part in PARTS} for pool, one in left.items()}

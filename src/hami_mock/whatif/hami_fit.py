@@ -180,7 +180,7 @@ class HamiFit:
         taken: dict[str, dict[int, Taken]] = {}
         peaks: dict[str, dict[int, Taken]] = {}
         running = _copied(base) if containers[0].is_init else base
-        for container, needed in zip(containers, self._needed(kind), strict=True):
+        for container, needed in zip(containers, self.needed(kind), strict=True):
             # Init containers run one after the other, each as if it were alone.
             own = _copied(base) if container.is_init else running
             into: dict[str, dict[int, Taken]] = {} if container.is_init else taken
@@ -222,9 +222,9 @@ class HamiFit:
 
     def needs(self, kind: PodKind) -> Iterator[Needs]:
         """Yield what a pod's containers need of cards, each looked at alone."""
-        return chain.from_iterable(self._needed(kind))
+        return chain.from_iterable(self.needed(kind))
 
-    def _needed(self, kind: PodKind) -> list[list[Needs]]:
+    def needed(self, kind: PodKind) -> list[list[Needs]]:
         """Return what each container needs; pods that ask alike share the arrays."""
         if (found := self._needs.get(id(kind))) is None:
             found = [

@@ -12,7 +12,7 @@ import anyio
 
 from hami_mock.cluster.kubernetes import Kubernetes
 from hami_mock.cluster.resources import NODES, PODS
-from hami_mock.errors import NotThere, StartError
+from hami_mock.errors import NotThere, StartError, UsageError
 from hami_mock.fleet.nodes import node_object, state_of
 from hami_mock.fleet.sandbox import Programs, Sandbox, sandbox
 from hami_mock.fleet.sandbox.flags import REQUESTS_PER_SECOND
@@ -86,7 +86,12 @@ def scheduler_config(kubeconfig: str, rules: Rules, resources: Sequence[str]) ->
 
 
 def judge(pools: Sequence[Pool], workload: Workload, rules: Rules, programs: Programs) -> Verdict:
-    """Run a workload through the real scheduler, and compare. Raises StartError, ClusterError."""
+    """Run a workload through the real scheduler, and compare.
+
+    Raises UsageError for a fleet without nodes, StartError and ClusterError.
+    """
+    if not any(pool.nodes for pool in pools):
+        raise UsageError("--judge: the fleet has no nodes: give a pool some, or add them by --add")
     placing = _placing(pools, workload, rules)
     with court(programs, rules, placing.scored) as running:
         return anyio.run(hear, running, pools, workload, rules)

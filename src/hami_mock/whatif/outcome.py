@@ -51,7 +51,8 @@ class Refusal(NamedTuple):
 
     A node may have several reasons. They are in the words of who refused: HAMi's
     (CardInsufficientMemory) or kube-scheduler's (Insufficient cpu). `asks` says what it asked for.
-    `near` are the reasons of those nodes alone that would take the pod if they were empty.
+    `near` are the reasons of those nodes alone that would take the pod if they were empty; where
+    there are none, `reasons` are those of all nodes when they are empty.
     """
 
     pod: str
@@ -61,12 +62,6 @@ class Refusal(NamedTuple):
     reasons: Mapping[str, int]
     arrived: float = 0.0
     near: Mapping[str, int] = {}
-
-    @property
-    def main_reason(self) -> str:
-        """The reason of most nodes, of those that could take the pod; of equals the first."""
-        told = self.near or self.reasons
-        return min(told, key=lambda each: (-told[each], each), default="")
 
 
 class Amounts(NamedTuple):
@@ -108,12 +103,16 @@ class Stranded(NamedTuple):
 
 
 class CardUse(NamedTuple):
-    """A card at the fullest moment; `mig` and `mig_used` are compute slices, where it is cut."""
+    """A card at the fullest moment; `mig` and `mig_used` are compute slices, where it is cut.
+
+    `type` and `mode` are what HAMi's scheduler calls its kind, and how it is sliced.
+    """
 
     pool: str
     node: str
     vendor: str
-    model: str
+    type: str
+    mode: str
     card: int
     memory: int
     memory_used: int
@@ -142,7 +141,7 @@ class PoolUse:
 class Moment(NamedTuple):
     """The fleet after `arrived` pods: what had been asked for until then, what was taken.
 
-    `asked` grows with every pod, also with those that were refused; what has ended is in neither.
+    `asked` is what is taken, and what those that wait ask for; what has ended is in neither.
     """
 
     time: float
@@ -185,14 +184,6 @@ class Outcome:
     @property
     def arrived(self) -> int:
         return len(self.placements) + len(self.refusals)
-
-    @property
-    def reasons(self) -> dict[str, int]:
-        """How many pods were refused, by the reason of most nodes, most first."""
-        found: dict[str, int] = {}
-        for refusal in self.refusals:
-            found[refusal.main_reason] = found.get(refusal.main_reason, 0) + 1
-        return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
     @property
     def there(self) -> Amounts:

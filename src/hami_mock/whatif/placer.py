@@ -30,8 +30,7 @@ def place(
 ) -> Outcome:
     """Return what becomes of a workload on an empty fleet.
 
-    `has_ends` False: pods stay for ever, also those that say how long they last. Raises UsageError
-    for a fleet without nodes.
+    `has_ends` False: pods stay for ever, also those that say how long they last.
     """
     begin = time.perf_counter()
     fleet = tuple(pools)
@@ -70,7 +69,7 @@ class _Run:
         self._placements: dict[int, Placement] = {}
         self._timeline: list[Moment] = []
         self._refused: dict[tuple[int, int | None], list[dict[str, int]]] = {}
-        self._asked, self._taken = np.zeros((2, len(Amounts._fields)), dtype=np.int64)
+        self._taken, self._wanting = np.zeros((2, len(Amounts._fields)), dtype=np.int64)
         self._now, self._arrived = 0.0, 0
         self._fullest = FullestMoment(placing.cluster, self._account.there())
 
@@ -80,9 +79,9 @@ class _Run:
         for arrived, pod in enumerate(queue, 1):
             self._end_until(pod.time)
             self._now, self._arrived = pod.time, arrived
-            self._asked += self._account.asked(pod.arrival.kind)
             if self._waiting.is_hopeless(pod) or not self._try(pod):
                 self._waiting.add(pod)
+                self._wanting += self._account.asked(pod.arrival.kind)
             if arrived % step == 0 or arrived == len(queue):
                 self._note()
         # Nobody else comes; but who waits may still get the place of somebody who ends.
@@ -117,6 +116,12 @@ class _Run:
             heapq.heappush(self._running, (self._now + arrival.lasts, pod.number, pod, choice))
         return True
 
+    def _try_again(self, pod: Waiting) -> bool:
+        is_placed = self._try(pod)
+        if is_placed:
+            self._wanting -= self._account.asked(pod.arrival.kind)
+        return is_placed
+
     def _end_until(self, now: float) -> None:
         """Let all pods end whose time has come, and try those that wait after each."""
         while self._running and self._running[0][0] <= now:
@@ -128,18 +133,18 @@ class _Run:
                 self._end(pod, choice)
                 freed.add(choice.node)
             if self._waiting:
-                self._waiting.retry(freed, self._try)
+                self._waiting.retry(freed, self._try_again)
 
     def _end(self, pod: Waiting, choice: Choice) -> None:
         kind = pod.arrival.kind
         self._placing.take_away(kind, choice)
         self._taken -= self._account.taken(kind, choice.shares)
-        self._asked -= self._account.asked(kind)
         self._placements[pod.number] = self._placements[pod.number]._replace(ended=self._now)
 
     def _note(self) -> None:
         placed, waiting = len(self._placements), len(self._waiting)
-        asked, taken = (Amounts(*each.tolist()) for each in (self._asked, self._taken))
+        sums = (self._taken + self._wanting, self._taken)
+        asked, taken = (Amounts(*each.tolist()) for each in sums)
         self._timeline.append(
             Moment(
                 self._now,
@@ -170,14 +175,18 @@ class _Run:
         )
 
     def compare(self, empty: Callable[[Iterable[PodKind]], Placing]) -> None:
-        """Find out why pods are refused, and which nodes would take them if they were empty."""
+        """Find out why pods are refused, and which nodes would take them if they were empty.
+
+        Where none would, whoever else is on the nodes has no part in it, and empty ones are asked.
+        """
         kinds = dict.fromkeys(pod.arrival.kind for pod in self._waiting)
         unused = empty(kinds) if kinds else self._placing
         for pod in self._waiting:
             kind, alike = pod.arrival.kind, (id(pod.arrival.kind), pod.only)
             if alike not in self._refused:
                 every, near = unused.only(pod.only), unused.fits(kind, pod.only)
-                self._refused[alike] = self._placing.refusals_among(kind, (every, near))
+                by = self._placing if near.any() else unused
+                self._refused[alike] = by.refusals_among(kind, (every, near))
 
     def _refusal(self, pod: Waiting) -> Refusal:
         arrival, kind = pod.arrival, pod.arrival.kind

@@ -6,6 +6,7 @@ from functools import partial
 from hami_mock.fleet.names import DURATION
 from hami_mock.kit import durations
 from hami_mock.kit.quantities import quantity
+from hami_mock.kit.text import cut
 from hami_mock.kit.values import Fields, Kind, checked, choice, whole
 from hami_mock.whatif.demand import (
     CPU,
@@ -17,12 +18,15 @@ from hami_mock.whatif.demand import (
     Term,
     Toleration,
 )
+from hami_mock.whatif.requests import CARD_POLICY
+from hami_mock.whatif.rules import CardPolicy
 
 _TEXT: Kind[str] = checked(lambda value: isinstance(value, str), "a text", {})
 _OPERATORS = choice("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _EFFECTS = choice("NoSchedule", "PreferNoSchedule", "NoExecute")
 _DURATION = Kind(durations.parse, durations.FORM)
 _WHOLE = whole(-(2**31), 2**31 - 1)
+_CARD_WEIGHTS = "hami.io/device-scoring-weights"
 _UNMODELLED = ("podAffinity", "podAntiAffinity")
 
 
@@ -55,14 +59,22 @@ def read_pod(metadata: Fields, spec: Fields) -> tuple[PodKind, float | None]:
     return kind, noted.get(DURATION, _DURATION, None)
 
 
-def unmodelled(spec: Fields) -> Iterator[str]:
+def unmodelled(metadata: Fields, spec: Fields) -> Iterator[str]:
     """Yield what a pod says that isn't looked at."""
+    annotations = texts(metadata, "annotations")
+    if annotations.get(CARD_POLICY, CardPolicy.BINPACK) not in [*CardPolicy]:
+        yield f"{CARD_POLICY} {cut(annotations[CARD_POLICY])}"
+    if _CARD_WEIGHTS in annotations:
+        yield _CARD_WEIGHTS
     affinity = spec.section("affinity")
     yield from (f"affinity.{key}" for key in _UNMODELLED if key in affinity)
     node = affinity.section("nodeAffinity")
     if "preferredDuringSchedulingIgnoredDuringExecution" in node:
         yield "preferred node affinity"
-    yield from (key for key in ("priorityClassName", "resourceClaims") if key in spec)
+    if "priorityClassName" in spec and "priority" not in spec:
+        yield "priorityClassName"
+    if "resourceClaims" in spec:
+        yield "resourceClaims"
     if any("hostPort" in port for port in _ports(spec)):
         yield "hostPort"
 

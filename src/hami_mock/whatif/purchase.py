@@ -75,7 +75,7 @@ class Market:
         if goal <= had:
             return search.told(wanted, 0)
         low = max(bought for bought, fitted in search.tried.items() if fitted < goal)
-        best = search.smallest(goal, low, reach) if low < reach else reach
+        best = search.smallest(goal, low, reach)
         search.fill(best)
         return search.told(wanted, best)
 
@@ -91,7 +91,8 @@ class _Search:
         if bought not in self.tried:
             self._market.tell(f"trying {bought} more nodes of {self._pool}")
             outcome = self._market.place(enlarged(self._market.pools, {self._pool: bought}))
-            self.tried[bought] = len(outcome.placements)
+            # A DaemonSet's pods that come with the new nodes are none of those that should fit.
+            self.tried[bought] = self._market.now.arrived - len(outcome.refusals)
         return self.tried[bought]
 
     def grow(self, wanted: int, most: int) -> int:

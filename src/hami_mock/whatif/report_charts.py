@@ -1,8 +1,9 @@
 """Which charts a report has, and what is in each. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from hami_mock.kit.plotting import Point
 from hami_mock.whatif.charts import Axis, Bar, Series, bar_chart, heat_map, line_chart
 from hami_mock.whatif.report_text import gib, percent
 
@@ -39,7 +40,7 @@ def allocated(report: Data) -> str:
     series = [
         Series(
             f"{_TAKEN[key]}, allocated",
-            [(each["arrived"], _of(each["taken"][key], total[key])) for each in timeline],
+            _arriving((each["arrived"], _of(each["taken"][key], total[key])) for each in timeline),
             style,
         )
         for style, key in enumerate(used)
@@ -47,12 +48,22 @@ def allocated(report: Data) -> str:
     asked: list[tuple[float, float]] = []
     if used:
         key = used[0]
-        asked = [(each["arrived"], _of(each["asked"][key], total[key])) for each in timeline]
+        asked = _arriving(
+            (each["arrived"], _of(each["asked"][key], total[key])) for each in timeline
+        )
         series.append(Series(f"{_TAKEN[key]}, asked for", asked, 4))
     highest = max((y for _, y in asked), default=0.0)
     most = 100.0 if highest <= 100 else min(max(highest, 100.0), _MOST_ASKED)
     title = "Allocated against arrived"
     return line_chart(title, Axis("pods arrived", is_whole=True), Axis(_FLEET, most=most), series)
+
+
+def _arriving(points: Iterable[Point]) -> list[Point]:
+    """Return the points at which pods arrived; after the last one others only end."""
+    found: dict[float, float] = {}
+    for arrived, value in points:
+        found.setdefault(arrived, value)
+    return [*found.items()]
 
 
 def fragmented(report: Data) -> str:
@@ -137,7 +148,11 @@ def purchases(report: Data) -> str:
 def policies(report: Data) -> str:
     """Draw the allocated memory of each policy after each pod."""
     series = [
-        Series(each["policy"], [(x, 100 * (y or 0.0)) for x, y in each["memory_over_time"]], style)
+        Series(
+            each["policy"],
+            _arriving((x, 100 * (y or 0.0)) for x, y in each["memory_over_time"]),
+            style,
+        )
         for style, each in enumerate(report["policies"][:_MOST_LINES])
     ]
     title = "Allocated card memory, by policy"

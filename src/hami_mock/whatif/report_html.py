@@ -1,7 +1,7 @@
 """A report as one page that needs no network and no other files; JavaScript only searches. Pure.
 
 Whatever is in a report may have been written by anybody: all of it is escaped, and the page allows
-no script or style but its own, by their hashes. Pure.
+no script or style but its own, by their hashes.
 """
 
 import html
@@ -16,6 +16,7 @@ from typing import Any
 from hami_mock import __version__
 from hami_mock.kit.text import cut
 from hami_mock.whatif import report_charts as charts
+from hami_mock.whatif.fragmentation import PARTS
 from hami_mock.whatif.report_text import gib, headline, percent, rules_line, waits_line, when
 
 Data = Mapping[str, Any]
@@ -51,8 +52,8 @@ _WORDS = (
     ),
     (
         "They lack",
-        "the reason of most of the nodes that would take the pod if they were empty; of all nodes, "
-        "if none would.",
+        "the reason of most of the nodes that would take the pod if they were empty; of most empty "
+        "nodes, if none would.",
     ),
 )
 _AT_END = " at the end"
@@ -200,12 +201,13 @@ def _pools(report: Data) -> str:
     note = f'<p class="about">The table has {more} more pools.</p>' if more else ""
     said = f"How much of each pool is allocated{when(report)}; hatched: free and useless."
     about = f'<p class="about">{_text(said)}</p>'
-    header = ("pool", *charts.BARS.values(), "fragmented", "useless")
+    fragmented = (f"{charts.BARS[key]} fragmented" for key in PARTS)
+    header = ("pool", *charts.BARS.values(), *fragmented, "useless memory")
     rows = [
         [
             pool["pool"],
             *(_of_all(pool, key) for key in charts.BARS),
-            percent(pool["memory"]["fragmented"]),
+            *(percent(pool[key]["fragmented"]) for key in PARTS),
             gib(pool["memory"]["useless"]) if pool["memory"]["there"] else "-",
         ]
         for pool in (*pools, {"pool": "all", **report["total"]})

@@ -11,6 +11,7 @@ Data = Mapping[str, Any]
 
 _NARROW = 80
 _MOST_POOLS = 40
+_MOST_NOTES = 10
 _LETTERS_OF_A_NAME = 60
 _LEFT = (
     "POOL",
@@ -36,8 +37,7 @@ def lines(report: Data) -> Iterator[str]:
     yield from _purchases(report["purchases"], columns)
     yield from _judged(report["judge"], columns)
     yield from _advice(report["advice"], columns)
-    for note in report["workload"]["notes"]:
-        yield from ("", *wrap(f"note: {cut(note)}", columns))
+    yield from _notes(report["workload"]["notes"], columns)
 
 
 def headline(report: Data) -> str:
@@ -224,6 +224,13 @@ def _advice(advice: Sequence[Data], columns: int) -> Iterator[str]:
     for each in advice:
         first, *others = wrap(each["text"], columns - 2)
         yield from (f"- {first}", *(f"  {line}" for line in others))
+
+
+def _notes(notes: Sequence[str], columns: int) -> Iterator[str]:
+    for note in notes[:_MOST_NOTES]:
+        yield from ("", *wrap(f"note: {cut(note)}", columns))
+    if (more := len(notes) - _MOST_NOTES) > 0:
+        yield from ("", f"… and {more} more notes, which -o json has")
 
 
 def _titled(title: str) -> Iterator[str]:

@@ -1,6 +1,5 @@
 """A question → its answers: the workload placed by each policy, and with each purchase."""
 
-import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,14 +24,14 @@ class Question:
     """What is asked: the first policy is the one to tell of, the others are compared with it.
 
     No policies, and None for the pools to buy for: what helps is looked for where that is quick.
-    `share` is how many of the pods should fit.
+    `percent` of the pods should fit.
     """
 
     policies: Sequence[str] = ()
     scheduler: Scheduler = Scheduler.HAMI
     added: Mapping[str, int] = field(default_factory=dict)
     buy: Sequence[str] | None = None
-    share: float = 1.0
+    percent: int = 100
 
     @property
     def policy(self) -> str:
@@ -76,7 +75,7 @@ def _purchases(question: Question, market: Market) -> Iterator[Purchase]:
     pools: Sequence[str] = question.buy or ()
     if question.buy is None and _is_helpless(market.now):
         pools = [pool.name for pool in market.pools][:_MOST_TRIED_POOLS]
-    wanted = math.ceil(question.share * market.now.arrived)
+    wanted = -(-question.percent * market.now.arrived // 100)
     for pool in dict.fromkeys(pools):
         yield market.purchase(pool, wanted)
 

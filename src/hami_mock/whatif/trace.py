@@ -4,15 +4,17 @@ A row is read, and asks for cards, as where `hami-mock fleet play` makes a pod o
 """
 
 import io
+import re
 from collections import Counter
 
-from hami_mock.fleet.tables import read_table
+from hami_mock.fleet.tables import Row, read_table
 from hami_mock.fleet.trace import (
     DEFAULT_NAMES,
     MODELS,
     MOST_CARDS,
     TracePod,
     cards_asked,
+    model_of,
     read,
     types_asked,
 )
@@ -25,8 +27,6 @@ from hami_mock.whatif.demand import (
     Toleration,
     Workload,
 )
-
-_OTHER_MODEL = "A40"
 
 
 def is_table(path: str) -> bool:
@@ -58,7 +58,7 @@ def read_nodes(path: str, text: str) -> str:
     """Return a fleet's file for a list of nodes, a pool for each kind. Raises UsageError."""
     counts = Counter(
         (
-            row.text("model"),
+            _model_word(row),
             row.whole("gpu", MOST_CARDS),
             row.whole("cpu_milli"),
             row.whole("memory_mib"),
@@ -66,9 +66,20 @@ def read_nodes(path: str, text: str) -> str:
         for row in read_table(path, io.StringIO(text), ("cpu_milli", "memory_mib", "gpu", "model"))
     )
     lines = ["# Made from a list of nodes.", "vendors: [nvidia]", "pools:"]
-    for number, ((model, cards, cpu, ram), nodes) in enumerate(counts.items()):
-        word = f"{model.lower()}-" if model.isalnum() and model.isascii() and cards else "cpu-"
-        own = f"cards: {cards}, model: {MODELS.get(model, _OTHER_MODEL)}" if cards else "cards: 0"
+    for number, ((word, cards, cpu, ram), nodes) in enumerate(counts.items()):
+        model = model_of(word)
+        name = f"{re.sub('[^a-z0-9]+', '-', word.lower()) if model else 'cpu'}-{number}"
+        own = f"cards: {cards}, model: {model.name}" if model else "cards: 0"
         size = f"cpu: {cpu}m, memory: {ram}Mi"
-        lines.append(f"- {{name: {word}{number}, nodes: {nodes}, {size}, nvidia: {{{own}}}}}")
+        lines.append(f"- {{name: {name}, nodes: {nodes}, {size}, nvidia: {{{own}}}}}")
     return "\n".join(lines) + "\n"
+
+
+def _model_word(row: Row) -> str:
+    """Return what the list calls the model of a node's cards; "" for a node without any."""
+    if not row.whole("gpu", MOST_CARDS):
+        return ""
+    word = row.text("model")
+    if not model_of(word):
+        row.refuse("model", f"one of hami-mock models nvidia, or of openb's {', '.join(MODELS)}")
+    return word

@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from hami_mock.whatif.demand import PodKind
 from hami_mock.whatif.placing import Choice, Placing
 from hami_mock.whatif.waiting import Waiting
 
@@ -88,14 +87,10 @@ def _difference(
         return Difference(name, decision.node, ours, why)
     if names:
         return Difference(name, "nowhere", ours, "the placer sees room")
-    known = _known(placing, kind, pod.only)
+    known = placing.refusals(kind, pod.only)
     if known == decision.reasons:
         return None
     return Difference(name, _counted(decision.reasons), _counted(known), "other reasons")
-
-
-def _known(placing: Placing, kind: PodKind, only: int | None) -> Mapping[str, int]:
-    return placing.refusals(kind) if only is None else placing.refusals(kind, only)
 
 
 def _shown(names: Sequence[str]) -> str:

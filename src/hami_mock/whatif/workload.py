@@ -2,7 +2,8 @@
 
 Read are Pod, Deployment, ReplicaSet, StatefulSet, ReplicationController, Job, CronJob (one run of
 it), DaemonSet and List; of other kinds it is said that they don't count. All arrive at once, in the
-order in which they stand.
+order in which they stand. Where objects come from a running cluster, who is owned by another of the
+file counts with that, pods that have ended don't count, and the others may go to any node.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,6 +23,7 @@ MOST_BYTES = 2**26
 MOST_PODS = 1_000_000
 _NAME: Kind[str] = checked(lambda value: isinstance(value, str) and bool(value), "a name", {})
 _COUNT = whole(0, MOST_PODS)
+_ENDED = ("Succeeded", "Failed")
 
 
 class _Shape(NamedTuple):
@@ -91,9 +93,11 @@ def read_one(path: str, text: str) -> Workload:
     mistakes = Mistakes(path)
     places = ((f"document {n}", each) for n, each in enumerate(documents, 1) if each is not None)
     objects = [each for place, one in places for each in _flat(one, place, mistakes)]
-    parts = [_pods(Fields(each, at, mistakes, is_null_absent=True)) for at, each in objects]
+    every = [Fields(each, at, mistakes, is_null_absent=True) for at, each in objects]
+    there = {_called(each, each.section("metadata")) for each in every}
+    parts = [_pods(each) for each in every if there.isdisjoint(_owners(each))]
     if mistakes.lines:
-        raise UsageError(mistakes.lines)
+        raise UsageError([*dict.fromkeys(mistakes.lines)])
     return _joined(parts)
 
 
@@ -124,10 +128,9 @@ def _pods(fields: Fields) -> Workload:
     metadata = fields.section("metadata")
     name = metadata.get("name", _NAME, "") or metadata.get("generateName", _NAME, "")
     owner = f"{kind.lower()}/{name}"
-    shape = SHAPES.get(kind)
-    if shape is None:
-        said = (f"{cut(owner)} has no pods that are known here, and doesn't count",)
-        return Workload((), said if kind else ())
+    if said := _uncounted(fields, kind, owner):
+        return Workload((), (said,) if kind else ())
+    shape = SHAPES[kind]
     template = fields
     for key in shape.path:
         template = template.section(key)
@@ -138,7 +141,41 @@ def _pods(fields: Fields) -> Workload:
     pod, lasts = read_pod(own, spec)
     if kind == "DaemonSet":
         pod = replace(pod, on_each_node=True)
+    if _phase(fields):
+        pod = replace(pod, node_name="")  # a scheduler has chosen that one
     count = shape.count(fields.section("spec"))
-    names = [name] if shape.path == () else (f"{name}-{number}" for number in range(count))
-    notes = tuple(f"{cut(owner)}: {each} isn't looked at" for each in unmodelled(spec))
+    is_one = shape.path == () or pod.on_each_node
+    names = [name] if is_one else (f"{name}-{number}" for number in range(count))
+    notes = tuple(f"{cut(owner)}: {each} isn't looked at" for each in unmodelled(own, spec))
     return Workload(tuple(Arrival(each, owner, pod, 0.0, lasts) for each in names), notes)
+
+
+def _uncounted(fields: Fields, kind: str, owner: str) -> str:
+    """Return why an object doesn't count; nothing if it does."""
+    if kind not in SHAPES:
+        return f"{cut(owner)} has no pods that are known here, and doesn't count"
+    if _phase(fields) in _ENDED:
+        return "pods that have ended don't count"
+    for by, _, name in _owners(fields):
+        if by == "DaemonSet":
+            return f"pods of daemonset/{cut(name)} don't count: give the DaemonSet itself"
+    return ""
+
+
+def _phase(fields: Fields) -> str:
+    """Return how far a pod is that a cluster tells of."""
+    return fields.section("status").get("phase", _NAME, "")
+
+
+def _owners(fields: Fields) -> list[tuple[str, str, str]]:
+    """Return the objects that made this one."""
+    metadata = fields.section("metadata")
+    found = (_called(row, row) for row in metadata.sections("ownerReferences"))
+    namespace = metadata.get("namespace", _NAME, "")
+    return [(kind, namespace, name) for kind, _, name in found]
+
+
+def _called(fields: Fields, metadata: Fields) -> tuple[str, str, str]:
+    """Return an object's kind, namespace and name."""
+    namespace = metadata.get("namespace", _NAME, "")
+    return fields.get("kind", _NAME, ""), namespace, metadata.get("name", _NAME, "")

@@ -12,7 +12,7 @@ import pytest
 
 from hami_mock.cli.completion import complete
 from hami_mock.cli.main import main
-from hami_mock.cli.smi_cards import ShownCard
+from hami_mock.cli.smi_cards import NoAgent, ShownCard, ShownNode
 from hami_mock.cli.smi_drawing import drawn
 from hami_mock.cli.smi_query import FIELDS
 from hami_mock.cli.smi_tools import tools
@@ -333,6 +333,27 @@ def test_it_does_so_again(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> 
     assert main(["smi", *NONE, "--nvidia-cards=1", "-L", "-l", "2"]) == 130
     assert waits == [2, 2, 2]
     assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+def test_the_settings_never_take_the_place_of_an_agent_that_goes(
+    monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    answers = iter([ShownNode([shown("nvidia-smi")])])
+    sleeps = iter([None])
+
+    def ask(path: str) -> ShownNode:
+        try:
+            return next(answers)
+        except StopIteration:
+            raise NoAgent(f"no agent listens on {path!r}") from None
+
+    monkeypatch.setattr("hami_mock.cli.smi.of_agent", ask)
+    monkeypatch.setattr("time.sleep", lambda _: next(sleeps))
+    assert main(["smi", "-l", "10ms", "--query=card", "--format=csv,noheader"]) == 1
+    told = capsys.readouterr()
+    assert told.out == "nvidia/3\n"
+    assert told.err.startswith("hami-mock: no agent listens on ")
+    assert "settings" not in told.err
 
 
 def test_completion(capsys: Captured) -> None:

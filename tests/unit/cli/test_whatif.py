@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from hami_mock.cli.main import main
-from hami_mock.cli.whatif import NOT_ENOUGH, POLICIES
-from hami_mock.whatif import rules
+from hami_mock.cli.whatif import NOT_ENOUGH
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "examples/whatif"
@@ -50,6 +49,15 @@ def test_the_examples_are_answered(capsys: Captured) -> None:
     assert re.match(r"\d+ of \d+ pods fit; \d+ don't: \d+ for CPU", out)
     assert "What would help:\n- Buy " in out
     assert max(map(len, out.splitlines())) <= 80
+
+
+def test_the_docs_show_what_the_examples_say(capsys: Captured) -> None:
+    told = (ROOT / "docs/whatif.md").read_text().split("```\n")[3]
+    assert whatif("--workload", *ALL) == NOT_ENOUGH
+    out = capsys.readouterr().out
+    begin, end = told.split("…\n")
+    assert out.startswith(begin)
+    assert out.endswith(end)
 
 
 def test_the_trace_fits_because_pods_end_and_without_ends_it_does_not(capsys: Captured) -> None:
@@ -112,6 +120,24 @@ def test_nodes_may_be_added_first(small: list[str], capsys: Captured) -> None:
     assert "On 3 nodes with 6 cards (+1 of t4), by" in capsys.readouterr().out
     assert main(["whatif", *small, "--add", "t4=-1", "-o", "json"]) == NOT_ENOUGH
     assert json.loads(capsys.readouterr().out)["answer"]["fit"] == 4
+
+
+def test_before_anything_is_bought_there_may_be_no_nodes(
+    small: list[str], capsys: Captured, tmp_path: Path
+) -> None:
+    fleet = Path(small[1])
+    fleet.write_text(fleet.read_text().replace("nodes: 2", "nodes: 0"))
+    page = tmp_path / "report.html"
+    assert main(["whatif", *small, "--buy", "t4", "--report", str(page)]) == NOT_ENOUGH
+    out = capsys.readouterr().out
+    assert out.startswith("0 of 10 pods fit; 10 don't: 10 for any node at all.\nOn 0 nodes, by")
+    assert "\n- Buy 3 more nodes of t4: all pods fit.\n" in out
+    assert "Buy 3 more nodes of t4: all pods fit." in page.read_text()
+    assert main(["whatif", *small, "--scheduler", "kube", "--buy", "t4"]) == NOT_ENOUGH
+    # Whose cards they are is known of the nodes that are added.
+    capsys.readouterr()
+    assert main(["whatif", *small, "--add", "t4=3", "-o", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["total"]["memory"]["fragmented"] > 0
 
 
 def test_a_seed_gives_the_same_report_twice(small: list[str], capsys: Captured) -> None:
@@ -178,10 +204,6 @@ def test_progress_is_for_who_looks_at_it(
     assert "placing by the policy hami …" in shown.getvalue()
     assert "trying 1 more nodes of t4 …" in shown.getvalue()
     assert shown.getvalue().endswith("\r\x1b[K")
-
-
-def test_all_policies_can_be_named() -> None:
-    assert {*POLICIES} == {*rules.POLICIES}
 
 
 def test_the_examples_of_the_help_can_be_run() -> None:

@@ -58,7 +58,7 @@ def test_models_are_asked_for_by_the_annotation_of_the_cards_vendor() -> None:
     row = f"{HEADER}", "a,1,1,1,500,V100M16|T4,,,1,,\n", "b,1,1,0,0,T4,,,2,,\n"
     own = replace(WANTED, names=Names())
     one, none = (pod["metadata"]["annotations"] for _, pod in pods(read(row, "t.csv"), own))
-    assert one == {"nvidia.com/use-gputype": "V100-SXM2-16GB,T4"}
+    assert one == {"nvidia.com/use-gputype": "Tesla V100-SXM2-16GB,Tesla T4"}
     assert none == {}
     ((_, unknown), _) = pods(read(row, "t.csv"), WANTED)
     assert unknown["metadata"]["annotations"] == {}

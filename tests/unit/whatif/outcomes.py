@@ -22,7 +22,9 @@ from hami_mock.whatif.requests import Request
 from tests.makers import BY_WORD
 
 GPU = BY_WORD["NVIDIA"]
-CARD = CardUse("a100", "a100-0", "NVIDIA", "NVIDIA-A100", 0, 81920, 0, 100, 0, 10, 0)
+CARD = CardUse(
+    "a100", "a100-0", "NVIDIA", "NVIDIA A100-SXM4-80GB", "hami-core", 0, 81920, 0, 100, 0, 10, 0
+)
 SMALL, LARGE = Request(GPU, 1, memory=20480, cores=25), Request(GPU, 1, memory=61440, cores=50)
 WISHES = (Wish(SMALL, pods=3), Wish(LARGE, pods=1))
 

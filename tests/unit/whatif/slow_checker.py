@@ -52,7 +52,7 @@ class SlowNode:
         asks = container.asks
         if asks.get("cpu", 0) > self.cpu or asks.get("memory", 0) > self.ram or not self.pods:
             return False
-        return sum(_can_have(card, asks) for card in self.cards) >= cards_of(asks)
+        return sum(can_have(card, asks) for card in self.cards) >= cards_of(asks)
 
 
 def cards_of(asks: Mapping[str, int]) -> int:
@@ -60,7 +60,7 @@ def cards_of(asks: Mapping[str, int]) -> int:
     return asks.get(GPU) or int(any(asks.get(each) for each in (MEMORY, CORES, PERCENT)))
 
 
-def _can_have(card: SlowCard, asks: Mapping[str, int]) -> bool:
+def can_have(card: SlowCard, asks: Mapping[str, int]) -> bool:
     memory, cores = share(card, asks)
     if card.slots < 1 or card.memory < memory or card.cores < cores:
         return False
@@ -96,7 +96,7 @@ class SlowFleet:
         assert len({each.card for each in placement.cards}) == cards_of(container.asks)
         for each in placement.cards:
             card = node.cards[each.card]
-            assert _can_have(card, container.asks)
+            assert can_have(card, container.asks)
             memory, cores = share(card, container.asks)
             assert (each.memory, each.cores, each.slots) == (memory, cores, 1)
             card.memory -= memory

@@ -188,3 +188,31 @@ def test_who_still_waits_at_the_end_is_refused_for_what_it_lacks_then(tmp_path: 
     outcome = _placed(tmp_path, (pod(card(memory=9000)), 0, 5), (never, 1, 5))
     assert [each.reasons for each in outcome.refusals] == [{"CardInsufficientMemory": 1}]
     assert outcome.fullest == Fullest(1.0, 2, 1)
+
+
+def test_what_is_asked_for_is_what_is_taken_and_what_those_want_who_wait(tmp_path: Path) -> None:
+    """A percentage of a card is one of the card that a pod gets, or of the mean of those it may."""
+    pools = fleet(
+        tmp_path,
+        "name: small, nodes: 1, nvidia: {cards: 1, model: T4}",
+        "name: large, nodes: 1, nvidia: {cards: 3, model: L40S}",
+    )
+    large = pod(card(percent=60), annotations={"nvidia.com/use-gputype": "L40S"})
+    kinds = [large] * 4 + [pod(card(percent=60))] * 2
+    arrivals = (
+        Arrival(f"p{n}", "test", kind, 10.0 * n, None if n else 55.0)
+        for n, kind in enumerate(kinds)
+    )
+    told = place(pools, Workload(tuple(arrivals)), Rules.of("binpack")).timeline
+    t4, l40s = 15360 * 60 // 100, 46068 * 60 // 100
+    mean = (t4 + 3 * l40s) // 4
+    assert [(each.taken.memory, each.asked.memory) for each in told] == [
+        (l40s, l40s),
+        (2 * l40s, 2 * l40s),
+        (3 * l40s, 3 * l40s),
+        (3 * l40s, 4 * l40s),
+        (3 * l40s + t4, 4 * l40s + t4),
+        (3 * l40s + t4, 4 * l40s + t4 + mean),
+        # The first has ended; the fourth has its place.
+        (3 * l40s + t4, 3 * l40s + t4 + mean),
+    ]

@@ -10,8 +10,8 @@ from hami_mock.whatif.demand import Arrival, Container, PodKind, Workload
 from hami_mock.whatif.fragmentation import (
     PARTS,
     Left,
+    Takers,
     Wish,
-    fits,
     heat,
     left_by_pool,
     over_time,
@@ -31,6 +31,10 @@ CARDS = st.builds(used, st.integers(0, 81920), st.integers(0, 100), st.integers(
 
 def left(*cards: CardUse, wishes: tuple[Wish, ...] = WISHES) -> Left:
     return left_by_pool(cards, wishes)["a100"]
+
+
+def fits(wish: Wish, card: CardUse) -> bool:
+    return Takers([wish]).lost(card) == 0
 
 
 def test_an_empty_card_is_free_and_not_fragmented() -> None:
@@ -99,10 +103,34 @@ def test_all_cores_want_a_card_that_nobody_uses() -> None:
     assert not fits(whole, used(0, 0, 1))
 
 
-def test_a_type_that_the_pod_does_not_want_is_none_of_its_cards() -> None:
-    wish = Wish(SMALL, (("nvidia.com/use-gputype", "H100,L40S"),))
-    assert not fits(wish, CARD)
-    assert fits(wish, CARD._replace(model="NVIDIA-L40S"))
+@pytest.mark.parametrize(("word", "is_wanted"), [("H100,L40S", False), ("A100-SXM4", True)])
+def test_a_type_that_the_pod_does_not_want_is_none_of_its_cards(word: str, is_wanted: bool) -> None:
+    wish = Wish(SMALL, (("nvidia.com/use-gputype", word),))
+    assert fits(wish, CARD) is is_wanted
+    assert fits(wish, CARD._replace(type="NVIDIA L40S")) is not is_wanted
+
+
+def test_where_all_cores_are_taken_nobody_fits_who_asks_for_none() -> None:
+    wish = Wish(Request(GPU, 1, memory=1024, cores=0))
+    assert fits(wish, used(1024, 99))
+    assert not fits(wish, used(1024, 100))
+
+
+@pytest.mark.parametrize("mode", ["hami-core", "mig"])
+def test_types_and_modes_are_those_of_the_placer(tmp_path: Path, mode: str) -> None:
+    """A product's name isn't its model's; who fits on the empty cards wants them."""
+    pools = fleet(
+        tmp_path,
+        "name: a, nodes: 1, nvidia: {cards: 1, model: H100-SXM5-80GB, mode: mig}",
+        "name: b, nodes: 1, nvidia: {cards: 1, model: H100-SXM5-80GB}",
+    )
+    said = {"nvidia.com/use-gputype": "H100 80GB", "nvidia.com/vgpu-mode": mode}
+    workload = arrivals(pod(card(memory=4000), annotations=said))
+    outcome = place(pools, workload, Rules())
+    (placement,) = outcome.placements
+    found = left_by_pool(outcome.cards, wishes_of(workload, cluster_of(pools).vendors))
+    wanting = [pool for pool, one in found.items() if one.share("memory") is not None]
+    assert wanting == [placement.pool] == [{"mig": "a", "hami-core": "b"}[mode]]
 
 
 def test_an_instance_takes_as_much_of_the_slices_as_of_the_memory() -> None:

@@ -1,5 +1,15 @@
+from typing import cast
+
+import pytest
+
+from hami_mock.errors import UsageError
+from hami_mock.fleet.sandbox import Programs
+from hami_mock.whatif.demand import Workload
+from hami_mock.whatif.judge import judge
 from hami_mock.whatif.judged import told
+from hami_mock.whatif.rules import Rules
 from hami_mock.whatif.verdict import Difference, Verdict
+from tests.unit.whatif.outcomes import pools
 
 
 def test_where_both_agree_one_line_says_so() -> None:
@@ -38,3 +48,8 @@ def test_where_pods_end_elsewhere_the_other_terms_are_said() -> None:
         "Before the judge pods stay for ever"
     )
     assert len(told(verdict)["lines"]) == 3
+
+
+def test_a_fleet_without_nodes_is_not_put_before_the_judge() -> None:
+    with pytest.raises(UsageError, match="--judge: the fleet has no nodes"):
+        judge(pools(a100=0), Workload(()), Rules(), cast("Programs", None))

@@ -9,12 +9,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hami_mock.settings.pools import Pool
+from hami_mock.whatif.cluster_model import cluster_of
 from hami_mock.whatif.demand import CPU, RAM, Arrival, Container, PodKind, Workload
+from hami_mock.whatif.fragmentation import Takers, wishes_of
 from hami_mock.whatif.outcome import Outcome
 from hami_mock.whatif.placer import place
 from hami_mock.whatif.rules import Rules
 from tests.unit.whatif.fleets import CORES, COUNT, GIB, MEMORY, PERCENT, fleet
-from tests.unit.whatif.slow_checker import SlowFleet
+from tests.unit.whatif.slow_checker import SlowFleet, can_have, share
 
 _POOLS = st.tuples(
     st.integers(1, 3),
@@ -87,6 +89,8 @@ def test_everything_has_room_and_refusals_are_real(
     taken = sum(share.memory for each in outcome.placements for share in each.cards)
     assert outcome.taken.memory == taken == sum(card.memory_used for card in outcome.cards)
     assert outcome.timeline[-1].taken == outcome.taken
+    for moment in outcome.timeline:
+        assert all(asked >= taken for asked, taken in zip(moment.asked, moment.taken, strict=True))
 
 
 @_SOME
@@ -97,6 +101,25 @@ def test_the_fullest_node_comes_first_or_the_emptiest(
     pools, workload = case
     outcome = place(pools, workload, Rules.of(policy[0]))
     _placed_one_by_one(outcome, workload, pools, policy[1])
+
+
+@_SOME
+@given(_cases(), st.sampled_from(["binpack", "spread"]))
+def test_what_is_left_of_a_card_is_worth_something_to_those_who_could_have_it(
+    case: tuple[tuple[Pool, ...], Workload], policy: str
+) -> None:
+    pools, workload = case
+    outcome = place(pools, workload, Rules.of(policy))
+    slow = _placed_one_by_one(outcome, workload, pools)
+    for arrival in workload.arrivals:
+        wishes = wishes_of(Workload((arrival,)), cluster_of(pools).vendors)
+        for card in outcome.cards if wishes else ():
+            asks = arrival.kind.containers[0].asks
+            left = slow.nodes[card.node].cards[card.card]
+            lost = Takers(wishes).lost(card)
+            assert lost == (
+                None if share(left, asks)[0] > card.memory else not can_have(left, asks)
+            )
 
 
 @_SOME

@@ -14,7 +14,6 @@ def test_only_nodes_that_could_take_the_pod_are_asked_if_there_are_any() -> None
     near = {"CardInsufficientCore": 1}
     one = refusal(0, {"Insufficient cpu": 500, "CardInsufficientCore": 1})._replace(near=near)
     assert telling(one) == "CardInsufficientCore"
-    assert one.main_reason == "CardInsufficientCore"
 
 
 def test_where_no_node_is_of_the_right_kind_the_kind_is_the_reason() -> None:

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import pytest
 
 from hami_mock.whatif import report_html
-from hami_mock.whatif.outcome import Fullest
+from hami_mock.whatif.outcome import Amounts, Fullest
 from hami_mock.whatif.report import Answers, document
 from hami_mock.whatif.report_html import MOST_NAMES, MOST_ROWS, page
 from tests.unit.whatif.outcomes import (
@@ -137,7 +137,14 @@ def test_the_numbers_are_those_of_the_json() -> None:
     for bought, fitted in REPORT["purchases"][0]["curve"]:
         assert f"a100, {bought}: {fitted}" in PAGE.texts["purchase"]
     assert "card memory: 80 GiB of 160 GiB" in PAGE.texts["pools"]
-    assert PAGE.rows["pools"][-1][0] == "all"
+    header, first, *_, last = PAGE.rows["pools"]
+    assert (header[1], first[0], first[1]) == ("card memory", "a100", "80 GiB of 160 GiB")
+    assert header[8:] == [
+        "card memory fragmented", "card cores fragmented", "slots fragmented",
+        "MIG slices fragmented", "useless memory",
+    ]  # fmt: skip
+    assert first[8:] == ["0 %", "0 %", "38 %", "-", "0 MiB"]
+    assert last[0] == "all"
 
 
 def test_the_table_has_each_refused_pod_once() -> None:
@@ -197,6 +204,16 @@ def test_a_fleet_without_cards_has_a_page_too() -> None:
     found = read(page(document(ASKED, Answers((some,)))))
     assert "CPU, allocated" in found.texts["allocated"]
     assert "card memory, allocated" not in found.texts["allocated"]
+
+
+def test_the_chart_of_arrivals_ends_with_the_last() -> None:
+    ended = (*moments(), moments()[-1]._replace(taken=Amounts(), asked=Amounts()))
+    pages = [
+        page(document(ASKED, Answers((replace(outcome(), timeline=each),))))
+        for each in (moments(), ended)
+    ]
+    first, second = (each.partition('<section id="allocated"')[2] for each in pages)
+    assert first.partition("</section>")[0] == second.partition("</section>")[0]
 
 
 def test_a_workload_that_takes_time_is_shown_over_time() -> None:

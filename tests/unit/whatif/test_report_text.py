@@ -153,3 +153,9 @@ def test_what_means_nothing_here_is_noted_at_the_end() -> None:
     workload = replace(ASKED.workload, notes=("service/web has no pods, and doesn't count",))
     found = [*lines(document(replace(ASKED, workload=workload), ANSWERS))]
     assert found[-1] == "note: service/web has no pods, and doesn't count"
+
+
+def test_of_many_notes_only_some_are_told() -> None:
+    workload = replace(ASKED.workload, notes=tuple(f"pod/p{n}: …" for n in range(12)))
+    found = [*lines(document(replace(ASKED, workload=workload), ANSWERS))]
+    assert found[-3:] == ["note: pod/p9: …", "", "… and 2 more notes, which -o json has"]

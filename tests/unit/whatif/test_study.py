@@ -83,10 +83,26 @@ def test_policies_are_compared_and_the_first_is_told_of(tmp_path: Path) -> None:
 
 
 def test_a_purchase_may_be_for_fewer_than_all(tmp_path: Path) -> None:
-    found = Tried(tmp_path, pods(20, HALF)).ask(Question(buy=["t4", "t4"], share=0.6))
+    found = Tried(tmp_path, pods(20, HALF)).ask(Question(buy=["t4", "t4"], percent=60))
     (bought,) = found.purchases
     assert bought.wanted == 12
     assert bought.best.bought == 1
+
+
+@pytest.mark.parametrize("percent", [1, 7, 14, 55, 57, 100])
+def test_percent_are_of_the_pods_and_not_one_more(tmp_path: Path, percent: int) -> None:
+    question = Question(("hami",), buy=["cpu"], percent=percent)
+    (bought,) = Tried(tmp_path, pods(100, HALF)).ask(question).purchases
+    assert bought.wanted == percent
+
+
+def test_pods_that_come_with_the_nodes_are_not_what_they_were_bought_for(tmp_path: Path) -> None:
+    agent = PodKind((Container({"cpu": 100}),), on_each_node=True)
+    workload = Workload((Arrival("agent", "daemonset/agent", agent), *pods(14, HALF).arrivals))
+    found = {each.pool: each for each in Tried(tmp_path, workload).ask(Question()).purchases}
+    # Three agents run already; each node more has room for four others.
+    assert (found["t4"].wanted, found["t4"].best) == (17, (2, 17))
+    assert found["cpu"].gained == 0
 
 
 def test_nodes_that_are_added_are_there_from_the_start(tmp_path: Path) -> None:
@@ -106,6 +122,16 @@ def test_what_fits_on_no_card_is_refused_for_its_size_and_no_purchase_helps(
     assert one.near == {}
     assert one.reasons["CardInsufficientMemory"] == 2
     assert all(each.best.bought == 0 for each in found.purchases)
+
+
+def test_what_fits_on_no_card_is_refused_for_it_also_where_others_have_taken_the_cpu(
+    tmp_path: Path,
+) -> None:
+    others = pods(200, {"cpu": 1000}).arrivals
+    workload = Workload((*others, *pods(1, {**HUGE, "cpu": 8000}, "huge").arrivals))
+    *_, one = Tried(tmp_path, workload).ask(Question(("hami",))).outcomes[0].refusals
+    assert one.pod == "huge-0"
+    assert one.reasons == {"CardInsufficientMemory": 2, "NodeInsufficientDevice": 1}
 
 
 def test_the_nodes_that_could_take_a_pod_say_what_they_lack(tmp_path: Path) -> None:

@@ -6,12 +6,13 @@ import pytest
 
 from bench import whatif as bench
 from hami_mock.errors import UsageError
-from hami_mock.fleet.trace import Wanted, pods, read
+from hami_mock.fleet.trace import MODELS, Wanted, pods, read
 from hami_mock.kit.values import Fields
 from hami_mock.whatif.cluster_model import cluster_of, load_fleet
+from hami_mock.whatif.placer import place
 from hami_mock.whatif.pod_reader import read_pod
 from hami_mock.whatif.rules import Rules
-from hami_mock.whatif.trace import read_trace
+from hami_mock.whatif.trace import read_nodes, read_trace
 from hami_mock.whatif.workload import read_one
 
 _HEADER = (
@@ -34,7 +35,7 @@ def test_shares_and_whole_cards_are_read() -> None:
         "cpu": 6000, "memory": 2**30,
         "nvidia.com/gpu": 1, "nvidia.com/gpumem-percentage": 46, "nvidia.com/gpucores": 46,
     }  # fmt: skip
-    assert late.kind.annotations == {"nvidia.com/use-gputype": "V100-SXM2-16GB,T4"}
+    assert late.kind.annotations == {"nvidia.com/use-gputype": "Tesla V100-SXM2-16GB,Tesla T4"}
     assert dict(early.kind.containers[0].asks) == {
         "cpu": 2000, "memory": 2**29, "nvidia.com/gpu": 8,
     }  # fmt: skip
@@ -85,7 +86,32 @@ def test_a_list_of_nodes_is_a_fleet(tmp_path: Path) -> None:
     cluster = cluster_of(load_fleet(str(file), Rules()))
     assert [model.pool.nodes for model in cluster.models] == [2, 1]
     assert cluster.all["cpu"].tolist() == [96_000, 96_000, 64_000]
-    assert [kind.model for kind in cluster.cards["NVIDIA"].kinds] == ["T4"]
+    assert [kind.type for kind in cluster.cards["NVIDIA"].kinds] == ["NVIDIA-Tesla T4"]
+
+
+def test_pods_that_want_a_model_fit_on_it_and_on_no_other(tmp_path: Path) -> None:
+    words = [*MODELS, "H100-SXM5-80GB"]
+    nodes, pods_ = tmp_path / "nodes.csv", _HEADER
+    lines = [f"96000,393216,1,{word}\n" for word in words]
+    nodes.write_text("cpu_milli,memory_mib,gpu,model\n" + "".join(lines))
+    pods_ += "".join(f"{word},1,1,1,1000,{word},,,0,,\n" for word in reversed(words))
+    outcome = place(load_fleet(str(nodes), Rules()), read_trace("t.csv", pods_), Rules())
+    assert {each.pod: each.pool.rpartition("-")[0] for each in outcome.placements} == {
+        word: word.lower() for word in words
+    }
+
+
+def test_a_table_may_come_from_a_spreadsheet(tmp_path: Path) -> None:
+    file = tmp_path / "nodes.csv"
+    file.write_text("\ufeffcpu_milli,memory_mib,gpu,model\r\n1000,1024,1,T4\r\n", encoding="utf-8")
+    assert cluster_of(load_fleet(str(file), Rules())).size == 1
+
+
+def test_a_model_that_nobody_knows_is_a_mistake() -> None:
+    text = "cpu_milli,memory_mib,gpu,model\n1,1,0,none\n1,1,8,H1000\n"
+    with pytest.raises(UsageError, match="line 3: model: 'H1000' is not allowed") as caught:
+        read_nodes("n.csv", text)
+    assert "hami-mock models nvidia, or of openb's P100, T4" in str(caught.value)
 
 
 def test_the_bench_has_openb_s_size() -> None:

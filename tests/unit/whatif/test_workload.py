@@ -6,8 +6,11 @@ import pytest
 
 from hami_mock.errors import UsageError
 from hami_mock.whatif.demand import Match, Spread, Toleration
+from hami_mock.whatif.placer import place
+from hami_mock.whatif.rules import Rules
 from hami_mock.whatif.workload import read_one, read_workload
 from tests.unit.builders import problems_of
+from tests.unit.whatif.fleets import fleet
 
 _POD = "containers: [{resources: {requests: {cpu: 100m}}}]"
 
@@ -25,13 +28,19 @@ def _names(text: str) -> list[str]:
         ("ReplicationController", "replicas: 2, ", 2),
         ("Job", "parallelism: 4, ", 4),
         ("Job", "parallelism: 4, completions: 2, ", 2),
-        ("DaemonSet", "", 1),
     ],
 )
 def test_a_kind_has_so_many_pods(kind: str, spec: str, count: int) -> None:
     template = f"template: {{spec: {{{_POD}}}}}"
     text = f"kind: {kind}\nmetadata: {{name: a}}\nspec: {{{spec}{template}}}\n"
     assert _names(text) == [f"a-{number}" for number in range(count)]
+
+
+def test_a_daemon_set_has_a_pod_for_each_node_that_is_called_by_both(tmp_path: Path) -> None:
+    text = f"kind: DaemonSet\nmetadata: {{name: agent}}\nspec: {{template: {{spec: {{{_POD}}}}}}}\n"
+    pools = fleet(tmp_path, "name: a, nodes: 2", "name: b, nodes: 1")
+    outcome = place(pools, read_one("w.yaml", text), Rules())
+    assert [each.pod for each in outcome.placements] == ["agent-a-0", "agent-a-1", "agent-b-0"]
 
 
 def test_several_documents_and_lists_are_read() -> None:
@@ -108,6 +117,58 @@ spec:
 
 def test_it_says_what_isn_t_looked_at() -> None:
     assert read_one("w.yaml", _FULL).notes == ("pod/a: affinity.podAntiAffinity isn't looked at",)
+
+
+def test_it_says_which_of_hamis_annotations_are_not_looked_at() -> None:
+    def notes(policy: str, more: str = "") -> tuple[str, ...]:
+        said = f"{{hami.io/gpu-scheduler-policy: '{policy}'{more}}}"
+        text = f"kind: Pod\nmetadata: {{name: a, annotations: {said}}}\nspec: {{{_POD}}}"
+        return read_one("w.yaml", text).notes
+
+    assert notes("mutex") == notes("topology-aware") == ()
+    assert notes("binpack,numa", ", hami.io/device-scoring-weights: 'slot=1,core=1,memory=9'") == (
+        "pod/a: hami.io/gpu-scheduler-policy binpack,numa isn't looked at",
+        "pod/a: hami.io/device-scoring-weights isn't looked at",
+    )
+
+
+_OF_WEB = "ownerReferences: [{kind: ReplicaSet, name: web-5f, controller: true}]"
+_DUMPED = f"""
+kind: List
+items:
+- kind: ReplicaSet
+  metadata: {{name: web-5f, namespace: prod}}
+  spec: {{template: {{spec: {{{_POD}}}}}}}
+- kind: Pod
+  metadata: {{name: web-5f-x, namespace: prod, {_OF_WEB}}}
+  spec: {{{_POD}}}
+- kind: Pod
+  metadata: {{name: of-another-namespace, {_OF_WEB}}}
+  spec: {{nodeName: ip-10-0-0-7, priorityClassName: high, priority: 5, {_POD}}}
+  status: {{phase: Running}}
+- {{kind: Pod, metadata: {{name: done-1}}, spec: {{{_POD}}}, status: {{phase: Succeeded}}}}
+- {{kind: Pod, metadata: {{name: done-2}}, spec: {{{_POD}}}, status: {{phase: Failed}}}}
+- kind: Pod
+  metadata: {{name: proxy-x, ownerReferences: [{{kind: DaemonSet, name: proxy}}]}}
+  spec: {{{_POD}}}
+"""
+
+
+def test_of_what_a_cluster_tells_each_pod_counts_once_and_may_go_to_any_node() -> None:
+    found = read_one("dump.yaml", _DUMPED)
+    assert [each.name for each in found.arrivals] == ["web-5f-0", "of-another-namespace"]
+    assert (found.arrivals[1].kind.node_name, found.arrivals[1].kind.priority) == ("", 5)
+    assert found.notes == (
+        "pods that have ended don't count",
+        "pods of daemonset/proxy don't count: give the DaemonSet itself",
+    )
+
+
+def test_a_mistake_that_is_read_twice_is_told_once() -> None:
+    (problem,) = problems_of(
+        lambda: read_one("w.yaml", f"kind: Pod\nmetadata: 7\nspec: {{{_POD}}}")
+    )
+    assert problem.startswith("w.yaml: document 1.metadata: 7 is not allowed")
 
 
 @pytest.mark.parametrize(
