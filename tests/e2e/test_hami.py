@@ -375,15 +375,21 @@ def test_a_companion_follows_what_a_real_plugin_says(mock: Mock) -> None:
 
     # The kubelet goes on to show that there was a plugin: for the companion, the real one.
     mock.deploy("--units=status", *ONLY_NVIDIA)
-    wait_for_gpumem(65536)
+    mock.wait_for({"nvidia.com/gpu": 20, "nvidia.com/gpumem": 65536})
     mock.remove()
+    cluster.wait(
+        "no slots",
+        cluster.allocatable,
+        lambda now: not now["nvidia.com/gpu"],
+        timeout=TIMEOUT_S,
+    )
     try:
         say(cards(2))
         mock.deploy("--source=hami")
         wait_for_gpumem(8000)
         assert cluster.allocatable()["nvidia.com/gpucores"] == 200
         assert cluster.allocatable()["nvidia.com/gpumem-percentage"] == 200
-        assert not cluster.allocatable()["nvidia.com/gpu"], "that is the real plugin's"
+        assert not cluster.allocatable()["nvidia.com/gpu"], "they are the real plugin's"
         say(cards(3))
         wait_for_gpumem(12000)
         say("[{")

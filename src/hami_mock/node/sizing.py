@@ -154,6 +154,12 @@ def size(
     return tuple(resources.values()), tuple(left_out)
 
 
+def scaled(amount: int, scaling: float) -> int:
+    """Return an amount as it is offered: multiplied, for oversubscription."""
+    # 100 x 1.15 is 114.99999999999999 in floating point; nobody means 114.
+    return int(round(amount * scaling, 6))
+
+
 def release(node: Node, held: Collection[str], used: Collection[str] = ()) -> Node:
     """Return the node without what is there only for pods: they hold these devices alone.
 

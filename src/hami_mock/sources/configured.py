@@ -14,7 +14,7 @@ from hami_mock.node.cards import Card, make_cards
 from hami_mock.node.devices import CountedUnits
 from hami_mock.node.event_kinds import Kind
 from hami_mock.node.holders import Holders
-from hami_mock.node.sizing import Node, Past, Share, size
+from hami_mock.node.sizing import Node, Past, Share, scaled, size
 from hami_mock.node.state import NodeState
 from hami_mock.node.ways import NO_PERMISSION, Permission, Units, policy
 from hami_mock.settings.settings import Settings, VendorSettings
@@ -216,13 +216,8 @@ def _amount(settings: VendorSettings, offer: Offer, card: Card) -> int:
         case Role.MEMORY:
             known = settings.hami.vendor if settings.hami else None
             memory = known.card_memory(card.memory, card.model) if known else card.memory
-            return _scaled(memory, settings.memory_scaling)
+            return scaled(memory, settings.memory_scaling)
         case Role.CORES:
-            return _scaled(offer.per_card or card.model.cores, settings.core_scaling)
+            return scaled(offer.per_card or card.model.cores, settings.core_scaling)
         case Role.PERCENTAGE:
             return 100
-
-
-def _scaled(amount: int, scaling: float) -> int:
-    # 100 x 1.15 is 114.99999999999999 in floating point; nobody means 114.
-    return int(round(amount * scaling, 6))

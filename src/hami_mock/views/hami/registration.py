@@ -10,6 +10,7 @@ from hami_mock.hami.kinds import HAMI_CORE, MIG, ReportStyle
 from hami_mock.hami.register import RegisteredDevice
 from hami_mock.node.cards import Card
 from hami_mock.node.hami_side import HamiSide
+from hami_mock.node.sizing import scaled
 from hami_mock.node.state import NodeState
 
 
@@ -72,7 +73,7 @@ def registered(card: Card, side: HamiSide, *, healthy: bool) -> RegisteredDevice
         id=card.uuid,
         index=card.index,
         count=side.split,
-        memory=_scaled(memory, side.memory_scaling),
+        memory=scaled(memory, side.memory_scaling),
         cores=_cores(card, side),
         type=side.vendor.device_type(card.model.product),
         numa=card.numa or 0,
@@ -94,12 +95,7 @@ def _cores(card: Card, side: HamiSide) -> int:
     is_softly_sliced = bool(known.soft_slicing) and side.mode == HAMI_CORE
     if known.registers_cores and not is_softly_sliced:
         return side.vendor.card_cores(card.model)
-    return _scaled(100, side.core_scaling)
-
-
-def _scaled(amount: int, scaling: float) -> int:
-    # 100 x 1.15 is 114.99999999999999 in floating point; nobody means 114.
-    return int(round(amount * scaling, 6))
+    return scaled(100, side.core_scaling)
 
 
 def difference(
