@@ -143,3 +143,15 @@ def test_the_command_asks_hamis_scheduler_too(
     assert told["differences"] == []
     assert (told["pods"], told["alone"]) == (161, report["answer"]["fit"])
     assert abs(told["placed"] - told["alone"]) <= told["alone"] / 100
+
+
+@pytest.mark.usefixtures("programs")
+def test_a_program_that_ends_is_told_of_at_once(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(Path(__file__).parents[2])
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    asked = ["--fleet", "examples/whatif/fleet.yaml", "--workload", "examples/whatif/trace.csv"]
+    judges = ["--judge", "cluster", "--hami-scheduler", "/bin/true"]
+    assert main(["whatif", *asked, *judges]) == 1
+    assert "hami-scheduler ended by itself with 0" in capsys.readouterr().err

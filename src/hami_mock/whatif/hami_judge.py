@@ -5,6 +5,7 @@ any, so the placer follows: before each pod it has the others where HAMi has put
 must have room for it, or neither.
 """
 
+import os
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -20,7 +21,9 @@ from hami_mock.fleet.fleet import Fleet
 from hami_mock.fleet.names import DURATION
 from hami_mock.fleet.running import Options, Running
 from hami_mock.fleet.sandbox import Programs, Sandbox, sandbox
+from hami_mock.fleet.sandbox.child import Child
 from hami_mock.hami.assignment import BIND_PHASE, Assignment, BindPhase
+from hami_mock.kit.concurrency import innermost
 from hami_mock.settings.pools import Pool
 from hami_mock.whatif import hami_program
 from hami_mock.whatif.card_fit import Taken
@@ -55,7 +58,10 @@ def judge(
         raise UsageError("--judge: the fleet has no nodes: give a pool some, or add them by --add")
     with sandbox(programs) as running:
         court = Court(placing, in_order(workload, placing))
-        verdict = anyio.run(_hear, running, Fleet(FLEET, pools), court, program)
+        try:
+            verdict = anyio.run(_hear, running, Fleet(FLEET, pools), court, program)
+        except BaseExceptionGroup as group:
+            raise innermost(group) from None
     own = place(pools, workload, rules, has_ends=False)
     return verdict._replace(alone=len(own.placements))
 
@@ -64,10 +70,21 @@ async def _hear(running: Sandbox, fleet: Fleet, court: "Court", program: Path) -
     async with Kubernetes(running.kubeconfig) as kube, anyio.create_task_group() as tasks:
         await tasks.start(Running(fleet, kube, Options(_AS_MANY_AS_IT_BEARS)).run)
         await fleet.changes.wait_until(lambda: all(m.is_ready for m in fleet.members.values()))
-        hami_program.start(running, program, court.rules, court.vendors)
+        for child in hami_program.start(running, program, court.rules, court.vendors):
+            tasks.start_soon(_watch_over, child)
         await court.hear(kube)
         tasks.cancel_scope.cancel()
     return court.verdict()
+
+
+async def _watch_over(child: Child) -> None:
+    """Raise StartError when a program ends by itself."""
+    end = os.pidfd_open(child.pid)
+    try:
+        await anyio.wait_readable(end)
+    finally:
+        os.close(end)
+    child.check()
 
 
 class Court:

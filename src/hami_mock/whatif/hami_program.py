@@ -7,6 +7,7 @@ from typing import Any
 
 from hami_mock.errors import UsageError
 from hami_mock.fleet.sandbox import Sandbox, free_ports
+from hami_mock.fleet.sandbox.child import Child
 from hami_mock.fleet.sandbox.flags import REQUESTS_PER_SECOND
 from hami_mock.vendors.hami_vendor import HamiVendor
 from hami_mock.whatif.rules import Rules
@@ -17,7 +18,9 @@ _PATIENCE = "300s"
 """So long kube-scheduler waits for HAMi, which answers after its first look at all nodes."""
 
 
-def start(running: Sandbox, program: Path, rules: Rules, vendors: Sequence[HamiVendor]) -> None:
+def start(
+    running: Sandbox, program: Path, rules: Rules, vendors: Sequence[HamiVendor]
+) -> tuple[Child, Child]:
     """Start both; the nodes must be there."""
     address, metrics = (f"127.0.0.1:{port}" for port in free_ports(2))
     devices, config = running.folder / "hami-devices.json", running.folder / "hami-asker.json"
@@ -34,9 +37,15 @@ def start(running: Sandbox, program: Path, rules: Rules, vendors: Sequence[HamiV
         f"--kube-qps={REQUESTS_PER_SECOND}",
         f"--kube-burst={REQUESTS_PER_SECOND}",
     ]
-    running.start(NAME, words, {"KUBECONFIG": str(running.kubeconfig)})
-    asker = running.programs.kube_scheduler
-    running.start("hami-kube-scheduler", [asker, f"--config={config}", "--secure-port=0"])
+    asker: list[str | Path] = [
+        running.programs.kube_scheduler,
+        f"--config={config}",
+        "--secure-port=0",
+    ]
+    return (
+        running.start(NAME, words, {"KUBECONFIG": str(running.kubeconfig)}),
+        running.start("hami-kube-scheduler", asker),
+    )
 
 
 def device_config(vendors: Sequence[HamiVendor]) -> dict[str, Any]:
