@@ -4,6 +4,7 @@ Each pod must be on a node that the placer would choose from, or be refused by a
 same reasons: then all totals are equal.
 """
 
+import json
 import os
 import random
 from collections.abc import Iterator
@@ -12,10 +13,19 @@ from pathlib import Path
 import anyio
 import pytest
 
+from hami_mock.cli.main import main
 from hami_mock.fleet.sandbox import Programs, Sandbox
 from hami_mock.settings.pools import Pool
 from hami_mock.whatif.cluster_model import cluster_of, load_fleet
-from hami_mock.whatif.demand import Arrival, Container, Match, PodKind, Toleration, Workload
+from hami_mock.whatif.demand import (
+    Arrival,
+    Container,
+    Match,
+    PodKind,
+    Spread,
+    Toleration,
+    Workload,
+)
 from hami_mock.whatif.judge import court, hear
 from hami_mock.whatif.placing import Placing
 from hami_mock.whatif.rules import Rules
@@ -23,7 +33,8 @@ from hami_mock.whatif.rules import Rules
 CASES = int(os.environ.get("WHATIF_CASES", "200"))
 POLICIES = ("binpack", "spread")
 _MODELS = ("T4", "A100-SXM4-40GB")
-_ZONE = "topology.kubernetes.io/zone"
+_ZONE, _HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
+_OF_WEB = (Match("app", "In", ("web",)),)
 
 
 @pytest.fixture(scope="module", params=POLICIES)
@@ -68,11 +79,14 @@ def _kind(chance: random.Random) -> PodKind:
         for _ in range(chance.choice((0, 0, 1, 2)))
     ]
     bears = (Toleration("gpu", "yes"), Toleration("gpu"), Toleration(), Toleration("old", None))
+    spreads = (Spread(_ZONE, 1, _OF_WEB), Spread(_HOST, chance.choice((1, 2)), _OF_WEB))
     terms = ((Match(_ZONE, "In", ("x",)),), (Match("hami-mock.io/pool", "NotIn", ("n0",)),))
     return PodKind(
         (*first, Container({name: amount for name, amount in asks.items() if amount})),
         tolerations=tuple(chance.sample(bears, chance.randint(0, 2))),
         terms=tuple(chance.sample(terms, chance.choice((0, 0, 1, 2)))),
+        labels={"app": chance.choice(("web", "web", "db"))},
+        spreads=tuple(chance.sample(spreads, chance.choice((0, 0, 0, 1, 2)))),
         selector={_ZONE: "y"} if chance.random() < 0.1 else {},
         priority=chance.choice((0, 0, 0, 7)),
     )
@@ -82,6 +96,21 @@ def _workload(chance: random.Random) -> Workload:
     kinds = [_kind(chance) for _ in range(chance.randint(1, 5))]
     pods = range(chance.randint(5, 25))
     return Workload(tuple(Arrival(f"p{n}", "random", chance.choice(kinds)) for n in pods))
+
+
+@pytest.mark.usefixtures("programs")
+def test_the_command_asks_a_judge_of_its_own(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(Path(__file__).parents[2])
+    asked = ("--fleet", "examples/whatif/fleet.yaml", "--workload", "examples/whatif/trace.csv")
+    assert main(["whatif", *asked, "--judge", "cluster", "-o", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)["judge"]
+    assert told["differences"] == []
+    assert (told["pods"], told["had_ends"]) == (160, True)
+    # They stay for ever there, so not all have room.
+    assert 0 < told["placed"] < 160
+    assert told["alone"] == told["placed"] or told["chance"]
 
 
 @pytest.mark.parametrize("seed", range(CASES // len(POLICIES)))

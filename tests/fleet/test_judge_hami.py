@@ -6,21 +6,29 @@ equal nodes and cards HAMi takes any, so before each pod the placer has the othe
 them; without that both totals differ by some pods, and HAMi's own from run to run.
 """
 
+import json
 import os
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from pathlib import Path
 
+import anyio
 import pytest
 
+from hami_mock.cli.main import main
+from hami_mock.cluster.kubernetes import Kubernetes
 from hami_mock.fleet.sandbox import Sandbox
-from hami_mock.hami.assignment import Assignment
 from hami_mock.settings.pools import Pool
-from hami_mock.whatif.card_fit import Taken
 from hami_mock.whatif.cluster_model import cluster_of, load_fleet
 from hami_mock.whatif.demand import Arrival, Container, PodKind, Workload
+from hami_mock.whatif.hami_judge import Court
+from hami_mock.whatif.hami_program import NAME
 from hami_mock.whatif.manifests import pod_manifest
-from hami_mock.whatif.placing import Choice, Placing
+from hami_mock.whatif.placer import in_order
+from hami_mock.whatif.placing import Placing
 from hami_mock.whatif.rules import Rules
+from hami_mock.whatif.verdict import Verdict
+from tests.e2e.harness import RequirementsMissing, hami_scheduler
 from tests.fleet.api import NODES, PODS, Api, Object, readiness
 from tests.fleet.hami_scheduler import hami_or_skip
 from tests.fleet.program import Fleet
@@ -82,73 +90,68 @@ def pools(api: Api, fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) -> t
 @pytest.fixture(scope="module")
 def hami(
     cluster: Sandbox, api: Api, pools: tuple[Pool, ...], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
+) -> Iterator[None]:
     """HAMi's scheduler, which has seen the nodes: it has placed a pod."""
     with hami_or_skip(cluster, tmp_path_factory.mktemp("scheduler")) as name:
+        assert name == NAME
         asks = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 1000, "nvidia.com/gpucores": 5}
         kind = PodKind((Container(asks),), selector={_CASE: _CANARY})
         api.post(PODS, pod_manifest(_CANARY, kind, "default", name))
-        _wait(api, _CANARY, {"placed"}, 180)
-        yield name
+        api.wait(_CANARY, PODS, _bind_phase, lambda seen: bool(seen["success"]), seconds=180)
+        yield
 
 
-def _wait(api: Api, name: str, wanted: set[str], seconds: float = 60) -> str:
-    def see(pod: Object) -> str:
-        return _state(pod) if pod["metadata"]["name"] == name else ""
-
-    seen = api.wait(name, PODS, see, lambda counts: bool(wanted & {*+counts}), seconds=seconds)
-    return next(state for state in seen if state in wanted)
+def _bind_phase(pod: Object) -> str:
+    return str(pod["metadata"].get("annotations", {}).get("hami.io/bind-phase", ""))
 
 
-def _state(pod: Object) -> str:
-    if pod["metadata"].get("annotations", {}).get("hami.io/bind-phase") == "success":
-        return "placed"
-    reasons = {each.get("reason") for each in pod.get("status", {}).get("conditions", ())}
-    return "refused" if "Unschedulable" in reasons else ""
-
-
-class _Follower:
-    """The placer on one of the fleets, with the pods where HAMi has put them."""
-
-    def __init__(self, pools: Sequence[Pool], workload: Workload) -> None:
-        self._placing = Placing(cluster_of(pools), (each.kind for each in workload.arrivals), RULES)
-        (self._cards,) = self._placing.cluster.cards.values()
-        ids = self._placing.cluster.card_ids(self._cards)
-        self._place = {uuid: place for place, uuid in enumerate(ids)}
-
-    def has_room(self, kind: PodKind) -> bool:
-        return self._placing.choose(kind) is not None
-
-    def follow(self, kind: PodKind, pod: Object) -> None:
-        node = self._placing.cluster.node_named(pod["spec"]["nodeName"])
-        assert node is not None
-        assert self._placing.fits(kind)[node], f"{pod['metadata']['name']}: no room on that node"
-        (devices,) = filter(None, Assignment.parse(_assigned(pod)).containers)
-        places = {self._place[each.id]: each for each in devices}
-        assert {*self._cards.node[[*places]].tolist()} == {node}
-        own = [
-            Taken(place, int(self._cards.number[place]), each.memory, each.cores)
-            for place, each in places.items()
-        ]
-        self._placing.put(kind, Choice(node, {self._cards.vendor.word: own}))
-
-
-def _assigned(pod: Object) -> str:
-    return str(pod["metadata"]["annotations"]["hami.io/vgpu-devices-allocated"])
-
-
-def test_totals_are_those_of_hamis_scheduler(api: Api, hami: str, pools: tuple[Pool, ...]) -> None:
-    real = followed = arrived = 0
-    for case in (f"c{number}" for number in range(CASES)):
-        own = [pool for pool in pools if pool.labels[_CASE] == case]
+@pytest.mark.usefixtures("hami")
+def test_totals_are_those_of_hamis_scheduler(cluster: Sandbox, pools: tuple[Pool, ...]) -> None:
+    async def hear(case: str) -> Verdict:
         workload = _workload(case)
-        follower = _Follower(own, workload)
-        for arrival in workload.arrivals:
-            followed += follower.has_room(arrival.kind)
-            api.post(PODS, pod_manifest(arrival.name, arrival.kind, "default", hami))
-            if _wait(api, arrival.name, {"placed", "refused"}) == "placed":
-                real += 1
-                follower.follow(arrival.kind, api.get(f"{PODS}/{arrival.name}"))
-        arrived += len(workload.arrivals)
+        own = [pool for pool in pools if pool.labels[_CASE] == case]
+        kinds = (each.kind for each in workload.arrivals)
+        placing = Placing(cluster_of(own), kinds, RULES)
+        court = Court(placing, in_order(workload, placing), f"{case}-")
+        async with Kubernetes(cluster.kubeconfig) as kube:
+            await court.hear(kube)
+        return court.verdict()
+
+    verdicts = [anyio.run(hear, f"c{number}") for number in range(CASES)]
+    real, arrived = sum(each.placed for each in verdicts), sum(each.pods for each in verdicts)
+    unlike = [each for verdict in verdicts for each in verdict.unlike]
     assert 0 < real < arrived
-    assert abs(followed - real) <= real / 100, (followed, real)
+    assert len(unlike) <= real / 100, unlike
+
+
+@pytest.mark.usefixtures("programs")
+def test_the_command_asks_hamis_scheduler_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whole cards, parts, pods that HAMi's webhook fills in, MIG instances, and pods without."""
+    try:
+        program = hami_scheduler()
+    except RequirementsMissing as missing:
+        pytest.skip(str(missing))
+    monkeypatch.chdir(Path(__file__).parents[2])
+    files = ("examples/whatif/inference.yaml", "examples/whatif/training.yaml")
+    asked = ["--fleet", "examples/whatif/fleet.yaml", "--workload", *files, "--policy", "hami"]
+    judges = ["--judge", "cluster", "--hami-scheduler", str(program)]
+    assert main(["whatif", *asked, *judges, "--buy", "cpu", "-o", "json"]) == 3
+    report = json.loads(capsys.readouterr().out)
+    told = report["judge_hami"]
+    assert told["differences"] == []
+    assert (told["pods"], told["alone"]) == (161, report["answer"]["fit"])
+    assert abs(told["placed"] - told["alone"]) <= told["alone"] / 100
+
+
+@pytest.mark.usefixtures("programs")
+def test_a_program_that_ends_is_told_of_at_once(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(Path(__file__).parents[2])
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    asked = ["--fleet", "examples/whatif/fleet.yaml", "--workload", "examples/whatif/trace.csv"]
+    judges = ["--judge", "cluster", "--hami-scheduler", "/bin/true"]
+    assert main(["whatif", *asked, *judges]) == 1
+    assert "hami-scheduler ended by itself with 0" in capsys.readouterr().err

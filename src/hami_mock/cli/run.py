@@ -12,6 +12,7 @@ from hami_mock.cli.flags import flag_values, options_parser
 from hami_mock.cli.parser import Parsed, Parser
 from hami_mock.errors import HamiMockError
 from hami_mock.kit import logs
+from hami_mock.kit.concurrency import innermost
 from hami_mock.settings.settings import load
 
 _START_SECONDS = 2.0
@@ -61,9 +62,7 @@ def run_async(function: Callable[..., Awaitable[None]], *arguments: object) -> N
     try:
         anyio.run(run)
     except BaseExceptionGroup as group:
-        error: BaseException = group
-        while isinstance(error, BaseExceptionGroup):
-            error = error.exceptions[0]
+        error = innermost(group)
         if isinstance(error, HamiMockError):
             raise error from None
         raise

@@ -1,5 +1,6 @@
 """`hami-mock whatif`: what fits on a fleet, what doesn't and why, and what would change that."""
 
+import os
 import re
 import sys
 from dataclasses import replace
@@ -84,9 +85,11 @@ def parser() -> Parser:
     text = "begin with so many more nodes of a pool, or with fewer (POOL=-1); may be repeated"
     parser.add("--add", text, action="append", default=[], **reads(_ADD))
     text = "run the workload through a real kube-scheduler too, in a control plane of its own, "
-    text += "where pods stay for ever, and tell where it differs; HAMi's scheduler has no part in "
-    text += "that; needs the programs of hami-mock fleet demo"
+    text += "where pods stay for ever, and tell where it differs; needs the programs of hami-mock "
+    text += "fleet demo"
     parser.add("--judge", text, choices=("cluster",), metavar="cluster")
+    text = "let this program, HAMi's scheduler (2.10), be a judge too, on a fleet of such nodes"
+    parser.add("--hami-scheduler", text, metavar="PROGRAM")
     text = "let pods stay for ever, also those that a trace lets end"
     parser.add("--stay", text, action="store_true")
     text = "let pods that come at the same time arrive in another order, by this number"
@@ -99,6 +102,7 @@ def parser() -> Parser:
 def run(parsed: Parsed) -> int:
     """Find out and print; return 3 if fewer pods fit than should."""
     _check_report(parsed.report)
+    _check_judges(parsed)
     progress = _Progress()
     asked, answers = _find_out(parsed, progress)
     progress.end()
@@ -142,10 +146,14 @@ def _find_out(parsed: Parsed, progress: "_Progress") -> "tuple[Asked, Answers]":
     )
     pools = enlarged(fleet(Rules(question.policy, question.scheduler)), question.added)
     if parsed.judge:
-        progress.tell("asking the real kube-scheduler")
-        verdict = _judged(pools, question, workload)
         had_ends = not parsed.stay and any(each.lasts is not None for each in workload.arrivals)
-        answers = replace(answers, judged=told(verdict, had_ends=had_ends))
+        tell = partial(told, had_ends=had_ends)
+        progress.tell("asking the real kube-scheduler")
+        answers = replace(answers, judged=tell(_judged(pools, question, workload)))
+        if parsed.hami_scheduler:
+            progress.tell("asking HAMi's scheduler")
+            verdict = _judged_by_hami(pools, question, workload, Path(parsed.hami_scheduler))
+            answers = replace(answers, judged_by_hami=tell(verdict, scheduler=Scheduler.HAMI))
     wishes = wishes_of(workload, cluster_of(pools).vendors)
     asked = Asked(parsed.fleet, parsed.workload, workload, wishes, parsed.seed, question.added)
     return asked, answers
@@ -157,6 +165,16 @@ def _judged(pools: "Sequence[Pool]", question: "Question", workload: "Workload")
     from hami_mock.whatif.rules import Rules, Scheduler
 
     return judge(pools, workload, Rules(question.policy, Scheduler.KUBE), find_programs())
+
+
+def _judged_by_hami(
+    pools: "Sequence[Pool]", question: "Question", workload: "Workload", program: Path
+) -> "Verdict":
+    from hami_mock.fleet.sandbox import find_programs
+    from hami_mock.whatif.hami_judge import judge
+    from hami_mock.whatif.rules import Rules
+
+    return judge(pools, workload, Rules(question.policy), find_programs(), program)
 
 
 class _Progress:
@@ -172,6 +190,17 @@ class _Progress:
     def end(self) -> None:
         if self._is_shown:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def _check_judges(parsed: Parsed) -> None:
+    """Raise UsageError for a judge that can't be asked."""
+    program = parsed.hami_scheduler
+    if program and not parsed.judge:
+        raise UsageError("--hami-scheduler: it needs --judge cluster")
+    if program and parsed.scheduler == "kube":
+        raise UsageError("--hami-scheduler: --scheduler kube leaves HAMi out: give one of both")
+    if program and not (Path(program).is_file() and os.access(program, os.X_OK)):
+        raise UsageError(f"--hami-scheduler: {program!r} is no program: name HAMi's scheduler")
 
 
 def _check_report(path: str | None) -> None:

@@ -19,6 +19,13 @@ async def first_of(*waits: Callable[[], Awaitable[object]]) -> None:
             tasks.start_soon(run, wait)
 
 
+def innermost(error: BaseException) -> BaseException:
+    """Return what the groups of task groups wrap: of several errors the first."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
 @dataclass
 class Backoff:
     """Delays that double from first to longest, each shortened by up to half at random."""

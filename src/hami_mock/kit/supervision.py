@@ -12,7 +12,7 @@ from anyio.abc import TaskStatus
 
 from hami_mock.errors import HamiMockError, StartError, UsageError
 from hami_mock.kit.broadcast import Broadcast
-from hami_mock.kit.concurrency import Backoff
+from hami_mock.kit.concurrency import Backoff, innermost
 from hami_mock.kit.text import cut
 
 _STEADY_SECONDS = 5.0
@@ -107,7 +107,6 @@ class _OnceStarted(TaskStatus[None]):
 
 def reason_of(error: BaseException) -> str:
     """Return what went wrong, in a line; of a group, what went wrong first."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+    error = innermost(error)
     is_plain = isinstance(error, HamiMockError | OSError) and str(error)
     return cut(str(error) if is_plain else f"{type(error).__name__}: {error}")

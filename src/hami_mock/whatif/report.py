@@ -56,6 +56,7 @@ class Answers:
     outcomes: Sequence[Outcome]
     purchases: Sequence[Purchase] = ()
     judged: Mapping[str, Any] | None = None
+    judged_by_hami: Mapping[str, Any] | None = None
 
 
 def document(asked: Asked, answers: Answers) -> dict[str, Any]:
@@ -96,6 +97,7 @@ def document(asked: Asked, answers: Answers) -> dict[str, Any]:
         "purchases": [_purchase(each) for each in answers.purchases],
         "advice": advice(answers.outcomes, answers.purchases),
         "judge": answers.judged,
+        "judge_hami": answers.judged_by_hami,
         "refused": list(_refused(outcome)),
         "placed": list(_placed(outcome)),
     }

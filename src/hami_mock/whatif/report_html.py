@@ -17,7 +17,15 @@ from hami_mock import __version__
 from hami_mock.kit.text import cut
 from hami_mock.whatif import report_charts as charts
 from hami_mock.whatif.fragmentation import PARTS
-from hami_mock.whatif.report_text import gib, headline, percent, rules_line, waits_line, when
+from hami_mock.whatif.report_text import (
+    JUDGES,
+    gib,
+    headline,
+    percent,
+    rules_line,
+    waits_line,
+    when,
+)
 
 Data = Mapping[str, Any]
 
@@ -108,9 +116,10 @@ def _advice(advice: Sequence[Data]) -> str:
 def _sections(report: Data) -> Iterator[str]:
     yield f'<div class="charts">{"".join(_charts(report))}</div>'
     yield _pools(report)
-    if report["judge"]:
-        said = "".join(f"<p>{_text(line)}</p>" for line in report["judge"]["lines"])
-        yield _section("judge", "What the real kube-scheduler says", said)
+    for key, title in JUDGES.items():
+        if judged := report[key]:
+            said = "".join(f"<p>{_text(line)}</p>" for line in judged["lines"])
+            yield _section(key, title, said)
     if report["refused"]:
         yield _refused(report["refused"])
     words = "".join(f"<dt>{_text(word)}</dt><dd>{_text(text)}</dd>" for word, text in _WORDS)

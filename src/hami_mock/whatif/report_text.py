@@ -9,6 +9,10 @@ from hami_mock.kit.text import cut
 
 Data = Mapping[str, Any]
 
+JUDGES = {
+    "judge": "What the real kube-scheduler says",
+    "judge_hami": "What HAMi's scheduler says",
+}
 _NARROW = 80
 _MOST_POOLS = 40
 _MOST_NOTES = 10
@@ -35,7 +39,8 @@ def lines(report: Data) -> Iterator[str]:
     yield from _left(report, columns)
     yield from _policies(report["policies"], columns)
     yield from _purchases(report["purchases"], columns)
-    yield from _judged(report["judge"], columns)
+    for key, title in JUDGES.items():
+        yield from _judged(report[key], title, columns)
     yield from _advice(report["advice"], columns)
     yield from _notes(report["workload"]["notes"], columns)
 
@@ -209,10 +214,10 @@ def _purchases(purchases: Sequence[Data], columns: int) -> Iterator[str]:
     yield from table(("POOL", "BUY", "PODS FIT", "GAINED", "ENOUGH"), rows, " rrr ", columns)
 
 
-def _judged(judged: Data | None, columns: int) -> Iterator[str]:
+def _judged(judged: Data | None, title: str, columns: int) -> Iterator[str]:
     if judged is None:
         return
-    yield from _titled("What the real kube-scheduler says")
+    yield from _titled(title)
     for text in judged["lines"]:
         yield from wrap(cut(text), columns)
 

@@ -1,6 +1,7 @@
 """A pod → what HAMi's scheduler understands of what it asks for, by container and vendor. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from math import ceil
 from typing import NamedTuple
 
@@ -78,6 +79,24 @@ def requests(
         for each in ordered
     )
     return tuple(each for each in found if each.requests)
+
+
+def as_webhook_leaves(kind: PodKind, vendors: Iterable[HamiVendor]) -> PodKind:
+    """Return a pod as HAMi's scheduler gets it from HAMi's webhook."""
+    known = tuple(vendors)
+    containers = (each._replace(asks=_filled(each.asks, known)) for each in kind.containers)
+    return replace(kind, containers=tuple(containers))
+
+
+def _filled(asks: Mapping[str, int], vendors: Iterable[HamiVendor]) -> Mapping[str, int]:
+    found = dict(asks)
+    for vendor in vendors:
+        found |= _mutated(asks, vendor)
+        cores = vendor.resources.cores
+        if vendor.scheduling.asking.whole_has_all_cores and cores not in asks:
+            request = _request(found, vendor)
+            found |= {cores: request.cores} if request and request.cores else {}
+    return found
 
 
 def _of(

@@ -14,6 +14,7 @@ FLEET = str(EXAMPLES / "fleet.yaml")
 ALL = [str(EXAMPLES / name) for name in ("inference.yaml", "training.yaml")]
 TRACE = str(EXAMPLES / "trace.csv")
 
+JUDGES = ["--judge", "cluster", "--hami-scheduler", "/"]
 Captured = pytest.CaptureFixture[str]
 
 
@@ -163,6 +164,9 @@ def test_a_seed_gives_the_same_report_twice(small: list[str], capsys: Captured) 
         (["--fit", "0"], "whatif: argument --fit: '0' is not allowed: it must be a whole number"),
         (["--report", "/no/such/place.html"], "--report: '/no/such/place.html': there is no such"),
         (["--report", "/"], "--report: '/' is a folder"),
+        (["--hami-scheduler", "/x"], "--hami-scheduler: it needs --judge cluster"),
+        ([*JUDGES, "--scheduler", "kube"], "--hami-scheduler: --scheduler kube leaves HAMi out"),
+        (JUDGES, "--hami-scheduler: '/' is no program: name HAMi's scheduler"),
         (["--workload", "/no/such.yaml"], "can't read the workload '/no/such.yaml': No such file"),
     ],
 )

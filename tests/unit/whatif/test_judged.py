@@ -7,7 +7,7 @@ from hami_mock.fleet.sandbox import Programs
 from hami_mock.whatif.demand import Workload
 from hami_mock.whatif.judge import judge
 from hami_mock.whatif.judged import told
-from hami_mock.whatif.rules import Rules
+from hami_mock.whatif.rules import Rules, Scheduler
 from hami_mock.whatif.verdict import Difference, Verdict
 from tests.unit.whatif.outcomes import pools
 
@@ -40,6 +40,17 @@ def test_totals_that_differ_by_chance_are_explained() -> None:
         "By the same rules and on the same terms, the placer places 9: of equal nodes it takes the "
         "first, kube-scheduler any."
     )
+
+
+def test_hamis_scheduler_is_told_of_in_its_own_words() -> None:
+    found = told(Verdict(12, 10, 0, (), 9), scheduler=Scheduler.HAMI)
+    assert found["scheduler"] == "hami"
+    assert found["lines"] == [
+        "HAMi's own scheduler places 10 of 12 pods.",
+        "By the same rules and on the same terms, the placer places 9: of equal nodes and cards it "
+        "takes the first, HAMi any.",
+        "By these rules there is room for each pod that it places, and for none that it refuses.",
+    ]
 
 
 def test_where_pods_end_elsewhere_the_other_terms_are_said() -> None:

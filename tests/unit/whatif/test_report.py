@@ -19,7 +19,7 @@ from tests.unit.whatif.outcomes import (
 KEYS = {
     "version", "fleet", "workload", "rules", "answer", "moment", "reasons", "total", "peak",
     "pools", "heat", "fragmentation", "timeline", "policies", "purchases", "advice", "judge",
-    "refused", "placed",
+    "judge_hami", "refused", "placed",
 }  # fmt: skip
 
 
