@@ -46,6 +46,14 @@ def untouched_logging() -> Iterator[None]:
     root.setLevel(level)
 
 
+@pytest.fixture(autouse=True)
+def untouched_hangup() -> Iterator[None]:
+    """Hear SIGHUP again after a test that calls `main(["run"])`: it ignores it from then on."""
+    usual = signal.getsignal(signal.SIGHUP)
+    yield
+    signal.signal(signal.SIGHUP, usual)
+
+
 @pytest.fixture(scope="session")
 def google_messages() -> Iterator[ModuleType]:
     """The device-plugin messages as google's protobuf has them: an independent reader and writer.

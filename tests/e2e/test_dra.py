@@ -219,8 +219,12 @@ def test_a_card_that_fails_is_seen_in_the_pods_status(node: Mock, figures: Figur
         "failed card in the pod's status",
         wait_for_health(node, "a", "Unhealthy"),
     )
-    tainted = [name for name, each in devices(node).items() if each.get("taints")]
-    assert tainted == [f"hami-gpu-{card[-1]}"]
+    node.cluster.wait(
+        "its device alone is tainted",
+        lambda: [name for name, each in devices(node).items() if each.get("taints")],
+        lambda tainted: tainted == [f"hami-gpu-{card[-1]}"],
+        timeout=TIMEOUT_S,
+    )
     # Nothing more is placed there, and what is there goes on.
     start(node, "b", "c", template="part")
     wait_for_all(node, "b", "c")
