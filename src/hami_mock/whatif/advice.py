@@ -38,8 +38,8 @@ def advice(outcomes: Sequence[Outcome], purchases: Sequence[Purchase]) -> list[d
 
 def _purchases(outcome: Outcome, purchases: Sequence[Purchase]) -> Iterator[dict[str, Any]]:
     best = cheapest(purchases)
-    if purchases and best is None:
-        pools = " or ".join(each.pool for each in purchases)
+    if in_vain := [each.pool for each in purchases if not each.is_enough and best is None]:
+        pools = " or ".join(in_vain)
         yield {"kind": "none", "text": f"More nodes of {pools} help no pod that doesn't fit."}
     helpful = [each for each in purchases if each.gained > 0]
     for bought in sorted(helpful, key=lambda each: each is not best):
@@ -47,7 +47,9 @@ def _purchases(outcome: Outcome, purchases: Sequence[Purchase]) -> Iterator[dict
         if bought.is_enough:
             whom = "all pods fit" if fit == outcome.arrived else f"{fit} pods fit, which is enough"
         else:
-            whom = f"{bought.gained} more fit; the other {outcome.arrived - fit} never do there"
+            others = outcome.arrived - fit
+            never = "1 never does" if others == 1 else f"{others} never do"
+            whom = f"{bought.gained} more fit; the other {never} there"
         text = f"{_nodes(nodes)} of {pool}: {whom}."
         yield {"kind": "buy", "pool": pool, "nodes": nodes, "gained": bought.gained, "text": text}
 

@@ -5,12 +5,13 @@ placer's policy says, and by nothing else: MostAllocated is binpack, LeastAlloca
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 
 import anyio
 
 from hami_mock.cluster.kubernetes import Kubernetes
+from hami_mock.cluster.objects import Change
 from hami_mock.cluster.resources import NODES, PODS
 from hami_mock.errors import NotThere, StartError, UsageError
 from hami_mock.fleet.nodes import node_object, state_of
@@ -145,7 +146,8 @@ async def _see(kube: Kubernetes, pool: Pool, name: str) -> None:
     bears = tuple(Toleration(each.key, each.value, each.effect) for each in pool.taints)
     kind = PodKind((Container({}),), tolerations=bears)
     await kube.create(PODS, pod_manifest(_CANARY, kind, _NAMESPACE, only=name))
-    await _decided(kube, 1, bound=True)
+    async with aclosing(kube.watch(PODS, namespace=_NAMESPACE)) as changes:
+        await _decided(changes, {_CANARY}, bound=True)
     await kube.delete(PODS, _CANARY, _NAMESPACE, grace=0)
 
 
@@ -154,30 +156,39 @@ async def _decisions(
 ) -> list[Decision]:
     """Make the pods one after the other, and return what became of each."""
     names = [f"p{number}" for number in range(len(queue))]
-    for name, pod in zip(names, queue, strict=True):
-        only = "" if pod.only is None else placing.cluster.name(pod.only)
-        await kube.create(PODS, pod_manifest(name, pod.arrival.kind, _NAMESPACE, only=only))
-    found = await _decided(kube, len(queue))
+    is_spread = any(pod.arrival.kind.spreads for pod in queue)
+    found: dict[str, Decision] = {}
+    async with aclosing(kube.watch(PODS, namespace=_NAMESPACE)) as changes:
+        for name, pod in zip(names, queue, strict=True):
+            only = "" if pod.only is None else placing.cluster.name(pod.only)
+            await kube.create(PODS, pod_manifest(name, pod.arrival.kind, _NAMESPACE, only=only))
+            if is_spread:
+                # Who is refused would get room as soon as others come that it is spread with.
+                found |= await _decided(changes, {name})
+                if not found[name].node:
+                    await kube.delete(PODS, name, _NAMESPACE, grace=0)
+        found |= await _decided(changes, {*names} - found.keys())
     return [found[name] for name in names]
 
 
-async def _decided(kube: Kubernetes, count: int, *, bound: bool = False) -> dict[str, Decision]:
-    """Wait until the scheduler has decided about so many pods, or with `bound` has placed them.
+async def _decided(
+    changes: AsyncGenerator[Change, None], names: Collection[str], *, bound: bool = False
+) -> dict[str, Decision]:
+    """Wait until the scheduler has decided about some pods, or with `bound` has placed them.
 
     Raises StartError if it doesn't.
     """
     found: dict[str, Decision] = {}
     try:
-        async with aclosing(kube.watch(PODS, namespace=_NAMESPACE)) as changes:
-            while len(found) < count:
-                with anyio.fail_after(_PATIENCE_SECONDS):
-                    change = await anext(changes)
-                for pod in change.things:
-                    decision = _decision(pod)
-                    if decision and (decision.node or not bound):
-                        found[pod["metadata"]["name"]] = decision
+        while len(found) < len(names):
+            with anyio.fail_after(_PATIENCE_SECONDS):
+                change = await anext(changes)
+            for pod in change.things:
+                name, decision = pod["metadata"]["name"], _decision(pod)
+                if name in names and decision and (decision.node or not bound):
+                    found[name] = decision
     except TimeoutError as error:
-        told = f"it decided about {len(found)} of {count} pods in {_PATIENCE_SECONDS:.0f} s"
+        told = f"it decided about {len(found)} of {len(names)} pods in {_PATIENCE_SECONDS:.0f} s"
         raise StartError(f"the real kube-scheduler is stuck: {told}") from error
     return found
 

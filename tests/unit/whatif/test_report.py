@@ -124,7 +124,7 @@ def test_a_purchase_that_is_enough_comes_first_and_one_that_helps_nobody_not_at_
     found = document(ASKED, Answers((outcome(),), (USELESS_PURCHASE, some, PURCHASE)))
     assert texts(found)[:2] == [
         "Buy 2 more nodes of a100: all pods fit.",
-        "Buy 1 more node of t4: 2 more fit; the other 1 never do there.",
+        "Buy 1 more node of t4: 2 more fit; the other 1 never does there.",
     ]
     assert not any("cpu" in text for text in texts(found))
     assert found["purchases"][1]["curve"] == [[0, 4], [1, 6]]
@@ -133,6 +133,12 @@ def test_a_purchase_that_is_enough_comes_first_and_one_that_helps_nobody_not_at_
 def test_if_no_purchase_helps_that_is_told() -> None:
     found = document(ASKED, Answers((outcome(),), (USELESS_PURCHASE,)))
     assert texts(found)[0] == "More nodes of cpu help no pod that doesn't fit."
+
+
+def test_where_enough_fit_nobody_says_that_no_purchase_helps() -> None:
+    enough = replace(USELESS_PURCHASE, wanted=4)
+    found = document(ASKED, Answers((outcome(),), (enough,)))
+    assert not any("help no pod" in text for text in texts(found))
 
 
 def test_stranded_memory_is_worth_a_line_from_a_twentieth_on() -> None:
