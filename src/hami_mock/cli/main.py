@@ -1,5 +1,6 @@
 """The command line: find the command, run it, and turn errors into lines and exit codes."""
 
+import os
 import signal
 import sys
 import traceback
@@ -12,6 +13,7 @@ from hami_mock.kit.similar import did_you_mean
 from hami_mock.kit.text import cut
 
 _LONGEST = 2000
+_LEVEL = "HAMI_MOCK_LOG_LEVEL"
 _SUMMARY = "make a Kubernetes node look as if it carried accelerators it doesn't have"
 _EXAMPLES = (
     "demo",
@@ -36,10 +38,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:
-        if any(word.endswith("debug") for word in words):
+        # Not every command has the flag, but each heeds its variable here.
+        if os.environ.get(_LEVEL) == "debug" or any(word.endswith("debug") for word in words):
             traceback.print_exc()
         text = f"internal error, please report it: {type(error).__name__}: {error}"
-        return _fail([f"{text} (--log-level debug shows where)"], 1)
+        return _fail([f"{text} ({_LEVEL}=debug shows where)"], 1)
 
 
 def _fail(lines: Sequence[str], code: int) -> int:

@@ -305,6 +305,20 @@ def test_at_debug_an_error_that_nobody_foresaw_says_where_it_is(
     assert "Traceback" in capsys.readouterr().err
 
 
+def test_each_command_says_so_at_the_word_of_a_variable(
+    monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    def broken(_: list[str]) -> int:
+        raise ZeroDivisionError("of no avail")
+
+    monkeypatch.setattr(models, "run", broken)
+    assert main(["models"]) == 1
+    assert "(HAMI_MOCK_LOG_LEVEL=debug shows where)" in capsys.readouterr().err
+    monkeypatch.setenv("HAMI_MOCK_LOG_LEVEL", "debug")
+    assert main(["models"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
 def test_ctrl_c_is_exit_code_130(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(_: list[str]) -> int:
         raise KeyboardInterrupt
