@@ -132,7 +132,7 @@ def test_what_is_missing_is_named_with_the_way_to_get_it(
     monkeypatch.setattr("shutil.which", lambda *_, **__: None)
     with pytest.raises(StartError) as caught:
         find_programs()
-    for words in ("apt-get install etcd-server", "kwok: `make e2e-prepare`", "--programs"):
+    for words in ("apt-get install etcd-server", "kwok: `make e2e-prepare`", "$KUBEBUILDER_ASSETS"):
         assert words in str(caught.value)
 
 

@@ -58,7 +58,7 @@ def find_programs(folder: str = "", release: str = "") -> Programs:
         hints = "; ".join(f"{name}: {_SOURCES.get(name, _PREPARE)}" for name in missing)
         raise StartError(
             f"a control plane needs programs that are neither in {looked} nor in $PATH. {hints}. "
-            "Or name a folder that has them with --programs"
+            "Or name a folder that has them with $KUBEBUILDER_ASSETS"
         )
     return Programs(**{key: path for key, path in found.items() if path is not None})
 
