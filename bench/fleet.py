@@ -34,17 +34,19 @@ def main() -> int:
     options = parser.parse_args()
     programs = find_programs(options.programs, options.kubernetes)
     nodes, pods = (500, 100) if options.quick else (5000, 1000)
-    sections = [
-        memory_figures(1000 if options.quick else 10_000),
-        whatif_figures(),
-        binding_figures(pods),
-    ]
-    with sandbox(programs, audit=True) as running:
-        sections += _fleet_figures(running, nodes, pods)
-    with sandbox(programs) as running:
-        sections.append(kueue_figures(running))
-    clear()
-    print(as_json(sections) if options.output == "json" else as_table(sections))
+    sections: list[Section] = []
+    try:
+        sections.append(memory_figures(1000 if options.quick else 10_000))
+        sections.append(whatif_figures())
+        sections.append(binding_figures(pods))
+        with sandbox(programs, audit=True) as running:
+            sections += _fleet_figures(running, nodes, pods)
+        with sandbox(programs) as running:
+            sections.append(kueue_figures(running))
+    finally:
+        # Also what was measured before something went wrong.
+        clear()
+        print(as_json(sections) if options.output == "json" else as_table(sections))
     for line in (missed := broken(sections)):
         print(f"missed: {line}", file=sys.stderr)
     return int(bool(missed))

@@ -19,7 +19,8 @@ NODES = "/api/v1/nodes"
 PODS = "/api/v1/namespaces/default/pods"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 _PAGE = 500
-_TIMEOUT_S = 60.0
+_TIMEOUT_S = 300.0
+"""To delete a thousand pods takes a server minutes that has much else to do."""
 _IDLE_S = 20.0
 
 
