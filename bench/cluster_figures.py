@@ -22,11 +22,16 @@ _CARD = {"count": 10, "devcore": 100, "devmem": 32768, "type": "NVIDIA-V100", "h
 _CARDS = [{**_CARD, "id": f"GPU-{index}", "index": index} for index in range(2)]
 _ALONE = "without it"
 _PLUGINS = "--units=plugin"
+_MORE = (
+    "--labels=all", "--kubernetes-events=on",
+    "--dcgm-listen=127.0.0.1:0", "--hami-monitor-listen=127.0.0.1:0",
+)  # fmt: skip
 _MODES = {
     _ALONE: ((_PLUGINS,), RESOURCES),
     "--units auto": ((), 3),
     "--hami on": (("--hami=on", _PLUGINS), RESOURCES),
     "--source hami": (("--source=hami", f"--node-name={_CARRIER}", _PLUGINS), 3),
+    "all together": (("--hami=on", _PLUGINS, *_MORE), RESOURCES),
 }
 """The flags, and how many resources have device plugins."""
 
@@ -64,8 +69,8 @@ def cluster_figures(work: Workspace, repeats: int) -> Section:
         figures,
         notes=[
             f"{repeats} interleaved runs; the server is asked over TLS. --units auto, the default,",
-            f"and --source hami have 3 device plugins, the others {RESOURCES}. The peer is HAMi's "
-            "mock, in Go.",
+            f"and --source hami have 3 device plugins, the others {RESOURCES}. All together:",
+            "--hami on, labels, Events and two exporters. The peer is HAMi's mock, in Go.",
         ],
     )
 
