@@ -63,6 +63,8 @@ class Worker:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.fuzz.worker", seed, str(self._slate)],
             cwd=_ROOT,
+            # It is killed in the end: what it has made goes with the folder.
+            env={**os.environ, "TMPDIR": str(folder)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -3,10 +3,11 @@
 import logging
 import os
 
-from tests.fuzz.target import Target
+from tests.fuzz.target import Target, folder
 
 
 def _hang(data: bytes) -> None:
+    folder()
     while True:
         pass
 

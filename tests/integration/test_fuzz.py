@@ -1,5 +1,6 @@
 """Fuzzing notices what it should: a harness that sees nothing finds nothing."""
 
+import tempfile
 from pathlib import Path
 from random import Random
 
@@ -30,6 +31,18 @@ def test_an_input_that_is_too_much_is_found_and_saved(trap: Target, tmp_path: Pa
     assert saved.name == FOUND[trap.name]
     # A worker that still runs takes away what the finding doesn't need: here that is all of it.
     assert saved.read_bytes() == (b"x" if trap.name in ("trap-hang", "trap-die") else b"")
+
+
+def test_a_worker_that_is_killed_leaves_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    (trap,) = (each for each in traps.TARGETS if each.name == "trap-hang")
+    goal, cases = Goal(inputs=1, least=0, seconds=None), tmp_path / "cases"
+    for score in Supervisor((trap,), goal, cases=cases, cpu_seconds=0.3).run():
+        assert score.findings
+    assert [each.name for each in tmp_path.iterdir()] == ["cases"]
 
 
 def inputs_of(seed: str, folder: Path) -> list[bytes]:
