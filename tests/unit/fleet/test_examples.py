@@ -34,3 +34,11 @@ def test_the_documentation_links_to_sections_that_there_are() -> None:
     titles = re.findall(r"^#+ (.*)$", DOCS, re.MULTILINE)
     slugs = {re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-") for title in titles}
     assert set(re.findall(r"\]\(#([^)]+)\)", DOCS)) <= slugs
+
+
+def test_every_target_has_its_figure() -> None:
+    _, _, table = DOCS.partition("| target | wanted | measured | command |\n")
+    rows = [line.split("|") for line in table.partition("\n\n")[0].splitlines()[1:]]
+    assert len(rows) == 8
+    assert all(re.search(r"[0-9]|none", row[3]) and "`" in row[4] for row in rows)
+    assert "<!--" not in DOCS
