@@ -78,31 +78,32 @@ def offered(state: NodeState) -> list[Resource]:
     return [each for each in state.node.resources if not state.has(each.name, DOWN)]
 
 
-def amounts(state: NodeState) -> dict[str, int]:
+def allocatable(state: NodeState) -> dict[str, int]:
     """Return how much of each resource the node has to give."""
+    return _counts(state, Health.HEALTHY)
+
+
+def capacity(state: NodeState) -> dict[str, int]:
+    """Return how much of each resource the node shows that it has.
+
+    A kubelet counts devices of a failed card; a number in the status has the failed card's no more.
+    """
+    return _counts(state, *(health for health in Health if health is not Health.LOST))
+
+
+def _counts(state: NodeState, *counted: Health) -> dict[str, int]:
     if not state.faults:
         return {resource.name: resource.count for resource in state.node.resources}
-    return {resource.name: _allocatable(resource, state) for resource in offered(state)}
-
-
-def capacities(state: NodeState) -> dict[str, int]:
-    """Return how much of each resource the node has, cards that are unhealthy included."""
-    if not state.faults:
-        return amounts(state)
     return {
-        resource.name: max(
-            _allocatable(resource, state),
-            resource.count - state.device_health(resource)[Health.LOST],
-        )
-        for resource in offered(state)
+        each.name: amount(each, state) if each.in_status else _listed(each, state, *counted)
+        for each in offered(state)
     }
 
 
-def _allocatable(resource: Resource, state: NodeState) -> int:
-    if resource.in_status:
-        return amount(resource, state)
-    # What a kubelet counts of a device plugin's list, whoever has the others.
-    return state.device_health(resource)[Health.HEALTHY]
+def _listed(resource: Resource, state: NodeState, *counted: Health) -> int:
+    """Return what a kubelet counts of a device plugin's list, whoever has the others."""
+    devices = state.device_health(resource)
+    return sum(devices[health] for health in counted)
 
 
 def labels_of(pool: Pool, index: int, fleet: str) -> dict[str, str]:
@@ -155,8 +156,8 @@ def node_object(
         },
         "spec": {"taints": [taint._asdict() for taint in pool.taints]} if pool.taints else {},
         "status": {
-            "capacity": {**shared, **_texts(capacities(state))},
-            "allocatable": {**shared, **_texts(amounts(state))},
+            "capacity": {**shared, **_texts(capacity(state))},
+            "allocatable": {**shared, **_texts(allocatable(state))},
             "nodeInfo": {"kubeletVersion": _KUBELET, "operatingSystem": "linux"},
         },
     }

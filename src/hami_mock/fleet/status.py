@@ -8,7 +8,8 @@ from hami_mock.fleet.allocation import asked_for
 from hami_mock.fleet.budget import Budget
 from hami_mock.fleet.fleet import Fleet
 from hami_mock.fleet.member import Member
-from hami_mock.fleet.nodes import amounts, models_of
+from hami_mock.fleet.nodes import allocatable as allocatable_of
+from hami_mock.fleet.nodes import models_of
 from hami_mock.node.state import Health
 from hami_mock.settings.pools import Pool
 
@@ -51,7 +52,7 @@ def _pool(fleet: Fleet, pool: Pool, members: list[Member]) -> dict[str, Any]:
         unhealthy += sum(state.health(c).health is Health.UNHEALTHY for c in state.node.cards)
         lost += len(state.lost)
         degraded += len(state.degraded)
-        allocatable.update(amounts(state))
+        allocatable.update(allocatable_of(state))
     allocated = asked_for(pod for member in members for pod in (member.pods or {}).values())
     return {
         "name": pool.name,
