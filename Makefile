@@ -130,6 +130,7 @@ load: $(READY) ## allocate as fast as can be, on one agent and on 16, beside the
 	@$(BIN)/python -m bench.load
 
 bench: compiled ## measure start, lists, memory and CPU against grpc.aio + protobuf
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/driver.txt
 	@$(BIN)/python -m bench
 
 picture: $(READY) ## record the demo and draw docs/picture.svg
