@@ -35,7 +35,7 @@ def main() -> None:
         page.get_by_text("live", exact=True).wait_for()
         script = "choose(numbers.get('a100-480'), true)"
         page.evaluate(script)
-        page.get_by_text("8 cards").wait_for()
+        page.get_by_role("heading", name="8 cards", exact=True).wait_for()
         FILE.write_bytes(with_palette(page.screenshot()))
         browser.close()
     print(f"{FILE}: {FILE.stat().st_size} bytes")
