@@ -13,14 +13,15 @@ file. `pools` are the nodes of a fleet (settings/pools.py); an agent has no use 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hami_mock.errors import UsageError
 from hami_mock.kit.files import read_text
 from hami_mock.kit.values import Mistakes, shown
-from hami_mock.settings import pools as pool_keys
 from hami_mock.settings.layers import Entry
-from hami_mock.settings.pools import MOST_POOLS, PoolSection
+
+if TYPE_CHECKING:
+    from hami_mock.settings.pools import PoolSection
 
 _DEEPEST = 5
 _LONGEST = 500
@@ -49,7 +50,7 @@ class ConfigFile:
 
     entries: Entries = field(default_factory=dict)
     sections: tuple[Section, ...] = ()
-    pools: tuple[PoolSection, ...] = ()
+    pools: "tuple[PoolSection, ...]" = ()
 
     def section_of(self, node_name: str) -> Section | None:
         return next((s for s in self.sections if s.matches(node_name)), None)
@@ -76,15 +77,12 @@ def parse(path: str, text: str) -> ConfigFile:
     mistakes = Mistakes(path)
     nodes = _rows(document, "nodes", _MOST_SECTIONS, "match several nodes with a glob", mistakes)
     found = [_section(node, f"nodes[{i}]", mistakes) for i, node in enumerate(nodes)]
-    rows = _rows(document, "pools", MOST_POOLS, "make them larger", mistakes)
-    read_pools = [_pool(row, f"pools[{i}]", mistakes) for i, row in enumerate(rows)]
-    pools = [pool for pool in read_pools if pool is not None]
-    pool_keys.check_names(pools, mistakes)
+    pools = _pools(document, mistakes) if "pools" in document else ()
     entries = _flatten(document, mistakes)
     if mistakes.lines:
         raise UsageError(mistakes.lines)
     sections = tuple(section for section in found if section is not None)
-    return ConfigFile(entries, sections, tuple(pools))
+    return ConfigFile(entries, sections, pools)
 
 
 def _rows(
@@ -103,14 +101,27 @@ def _rows(
     return rows or []
 
 
-def _pool(row: Any, place: str, mistakes: Mistakes) -> PoolSection | None:
+def _pools(document: dict[Any, Any], mistakes: Mistakes) -> "tuple[PoolSection, ...]":
+    # Here, because agents read files without them.
+    from hami_mock.settings.pools import MOST_POOLS, check_names
+
+    rows = _rows(document, "pools", MOST_POOLS, "make them larger", mistakes)
+    found = [_pool(row, f"pools[{i}]", mistakes) for i, row in enumerate(rows)]
+    pools = tuple(pool for pool in found if pool is not None)
+    check_names(pools, mistakes)
+    return pools
+
+
+def _pool(row: Any, place: str, mistakes: Mistakes) -> "PoolSection | None":
+    from hami_mock.settings import pools as pool_keys
+
     if not isinstance(row, dict):
         mistakes.say(place, "must be a mapping with the keys name and nodes")
         return None
     kept = pool_keys.read_own(row, place, mistakes)
     options = {key: value for key, value in row.items() if key not in pool_keys.KEYS}
     entries = _flatten(options, mistakes, place=place)
-    return PoolSection(place, kept, entries) if kept else None
+    return pool_keys.PoolSection(place, kept, entries) if kept else None
 
 
 def _section(node: Any, place: str, mistakes: Mistakes) -> Section | None:

@@ -12,7 +12,7 @@ section matches a node's name (or the name that the pool gives with `match`), it
 pool says it better.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -174,7 +174,7 @@ def read_own(section: Mapping[Any, Any], place: str, mistakes: Mistakes) -> Kept
     return Kept(name, nodes, **given) if len(mistakes.lines) == before else None
 
 
-def check_names(pools: list[PoolSection], mistakes: Mistakes) -> None:
+def check_names(pools: Sequence[PoolSection], mistakes: Mistakes) -> None:
     """Refuse two pools whose nodes could have the same names."""
     taken: dict[str, str] = {}
     for pool in pools:

@@ -24,7 +24,6 @@ from hami_mock.settings.layers import (
     text_layer,
 )
 from hami_mock.settings.options import GENERAL, TOPOLOGY_SCORE
-from hami_mock.settings.pools import Pool
 from hami_mock.settings.vendor_settings import Named, VendorSettings, vendor_settings
 from hami_mock.vendors import VENDORS
 from hami_mock.vendors.dra import Profile, driver_of
@@ -32,6 +31,7 @@ from hami_mock.vendors.labelling import LabelSet
 
 if TYPE_CHECKING:
     from hami_mock.settings.hami_config.device_config import DeviceConfig
+    from hami_mock.settings.pools import Pool
 
 _DeviceConfigs = Callable[[str], "DeviceConfig | None"]
 
@@ -151,12 +151,15 @@ def load_all(flags: Mapping[str, str]) -> tuple[Settings, ...]:
 
 def load_pools(
     path: str, flags: Mapping[str, str] = NO_FLAGS, text: str | None = None
-) -> tuple[Pool, ...]:
+) -> "tuple[Pool, ...]":
     """Return the pools of a file, with the settings of their nodes.
 
     Without a text, the file is read. Flags and variables say which cards this node has, and nothing
     of those. Raises UsageError with a line for each mistake, also if there are no pools.
     """
+    # Here, because an agent has no use for them.
+    from hami_mock.settings.pools import Pool
+
     problems: list[str] = []
     strong = [environment_layer(os.environ, problems, []), text_layer(flags, "--", problems)]
     file = parse(path, read_text("can't read the fleet", path) if text is None else text)
