@@ -439,6 +439,26 @@ def test_prepared_claims_survive_the_agent(play: Callable[..., None]) -> None:
     play(scenario)
 
 
+def test_a_claim_is_given_back_also_when_its_cards_went_with_the_agent_before(
+    play: Callable[..., None],
+) -> None:
+    async def scenario(rig: Rig) -> None:
+        async with rig.driver():
+            claim = rig.part("a", "hami-gpu-1")
+            await rig.kubelet.prepare(claim)
+        rig.state = state_of(cards=0)
+        async with rig.driver() as view:
+            assert view.status()[HAMI_DRIVER]["claims"] == {"default/a": ["hami-gpu-1"]}
+            assert not (await rig.kubelet.unprepare(claim))[claim[1]].error
+        async with Kubernetes() as kubernetes, anyio.create_task_group() as tasks:
+            view = DraView(rig.state, kubernetes, [HAMI], DRIVER_VERSION, rig.places)
+            await tasks.start(view.run)
+            assert not view.status()
+            tasks.cancel_scope.cancel()
+
+    play(scenario)
+
+
 def test_an_api_server_that_is_away_is_the_claims_answer(play: Callable[..., None]) -> None:
     async def scenario(rig: Rig) -> None:
         async with rig.driver():

@@ -1,6 +1,6 @@
 """The DRA drivers that publish this node's cards: as many as its vendors have, at any time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,9 +10,12 @@ from anyio.abc import TaskGroup, TaskStatus
 from hami_mock.cluster.kubernetes import Kubernetes
 from hami_mock.cluster.resources import RESOURCE_CLAIMS
 from hami_mock.node.state import NodeState
-from hami_mock.vendors.dra import Profile, driver_of
+from hami_mock.vendors import VENDORS
+from hami_mock.vendors.dra import DraDriver, Profile, driver_of
+from hami_mock.vendors.vendor import Vendor
 from hami_mock.views.deviceplugin.counters import Histogram
 from hami_mock.views.dra.cdi import CdiFolder, GivesWith
+from hami_mock.views.dra.checkpoint import Checkpoint
 from hami_mock.views.dra.claims import Claims
 from hami_mock.views.dra.devices import Pool
 from hami_mock.views.dra.plugin import DriverSockets
@@ -46,7 +49,10 @@ class DriverFigures(NamedTuple):
 
 
 class DraView:
-    """Starts a driver for each profile of a vendor that has cards; it stays when they go."""
+    """Starts a driver for each profile of a vendor that has cards; it stays when they go.
+
+    One with claims of an agent before stays too: a pod can't end until they are taken back.
+    """
 
     name = "dra"
 
@@ -69,6 +75,9 @@ class DraView:
         self._drivers.clear()
         async with anyio.create_task_group() as tasks:
             await self._follow(tasks)
+            for driver, profile in self._drivers_of(VENDORS).items():
+                if driver.name not in self._drivers and self._has_claims(driver):
+                    await self._start(driver, profile, tasks)
             task_status.started()
             while True:
                 change = self._state.changes.next()
@@ -93,14 +102,26 @@ class DraView:
 
     async def _follow(self, tasks: TaskGroup) -> None:
         vendors = dict.fromkeys(card.vendor for card in self._state.node.cards)
-        for vendor in vendors:
-            for profile in self._profiles:
-                driver = driver_of(vendor, profile)
-                if driver is not None and driver.name not in self._drivers:
-                    pool = Pool(driver, profile, self._state, self._version)
-                    running = RunningDriver(pool, self._kubernetes, self._places)
-                    self._drivers[driver.name] = running
-                    await tasks.start(running.run)
+        for driver, profile in self._drivers_of(vendors).items():
+            if driver.name not in self._drivers:
+                await self._start(driver, profile, tasks)
+
+    def _drivers_of(self, vendors: Iterable[Vendor]) -> dict[DraDriver, Profile]:
+        return {
+            driver: profile
+            for vendor in vendors
+            for profile in self._profiles
+            if (driver := driver_of(vendor, profile)) is not None
+        }
+
+    def _has_claims(self, driver: DraDriver) -> bool:
+        return bool(Checkpoint(Path(self._places.plugins) / driver.name).read())
+
+    async def _start(self, driver: DraDriver, profile: Profile, tasks: TaskGroup) -> None:
+        pool = Pool(driver, profile, self._state, self._version)
+        running = RunningDriver(pool, self._kubernetes, self._places)
+        self._drivers[driver.name] = running
+        await tasks.start(running.run)
 
 
 class RunningDriver:
