@@ -31,8 +31,9 @@ def _devices(here: CardHere) -> Iterator[Device]:
         "physicalID": card.index,
         # The driver knows no other name of a chip.
         "uuid": f"{here.node}-{card.index}"[-64:],
-        "model": card.model.chip,
-        "productName": card.model.chip,
+        # As the chip itself says, and as HAMi's configuration calls it: chipName.
+        "model": card.model.product,
+        "productName": card.model.product,
         "brand": "Huawei",
         "type": _SHARED if is_shared else _WHOLE,
     }

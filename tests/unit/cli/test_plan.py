@@ -203,7 +203,7 @@ def test_drivers_devices_classes_and_slices_of_dra() -> None:
         "shared": True,
         "capacity": {"cores": "100", "memory": "32Gi"},
     }
-    assert ascend["classes"] == ["ascend.project-hami.io", "npu-ascend910b3.project-hami.io"]
+    assert ascend["classes"] == ["ascend.project-hami.io", "npu-910b3.project-hami.io"]
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_the_tables_of_dra_fit_80_columns(monkeypatch: pytest.MonkeyPatch) -> No
     lines = [*dra_lines(with_dra("hami")["dra"])]
     assert max(map(len, lines)) <= 80
     assert lines[1].split() == [HAMI, "2", "1", "hami-gpu-0,", "hami-gpu-1"]
-    assert "npu-ascend910b3.project-hami.io        2" in lines
+    assert "npu-910b3.project-hami.io            2" in lines
     assert any(line.startswith("DRAConsumableCapacity      off   on    on") for line in lines)
     assert "no resources" not in [*node_lines(with_dra("hami"))]
 

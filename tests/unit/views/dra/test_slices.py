@@ -168,6 +168,7 @@ def test_ascends_chips_are_whole_or_shared_as_their_mode_says(plugins: str) -> N
     (whole,) = devices(pool_of(state_of(**chips))).values()
     assert whole["name"] == "npu-0-0"
     assert whole["attributes"]["type"] == {"string": "NPU"}
+    assert whole["attributes"]["productName"] == {"string": "910B3"}
     assert whole["attributes"]["memory"] == {"int": 64}
     assert "capacity" not in whole
     (shared,) = devices(pool_of(state_of(**chips, ascend_mode="hami-core"))).values()
