@@ -18,7 +18,11 @@ def amount(resource: Resource, state: "NodeState") -> int:
     """Return the units of usable cards, and those of others that pods have."""
     counts = resource.devices.counts
     usable = sum(counts[c.uuid] for c in resource.cards if state.health(c).is_usable)
-    asked = sum(pod.asks_for(resource.name) for pod in state.pods.values() if not pod.is_over)
+    pods = [pod for pod in state.pods.values() if not pod.is_over]
+    asked = sum(pod.asks_for(resource.name) for pod in pods)
+    # Anybody may name a node in a pod and ask for more than it has: the kubelet shall refuse that.
+    begun = sum(pod.asks_for(resource.name) for pod in pods if pod.is_admitted)
+    asked = max(begun, min(asked, resource.count))
     return max(usable + _on_unusable_cards(resource, state), asked)
 
 

@@ -32,6 +32,11 @@ class Pod:
         """Whether none of its containers will ever run (again)."""
         return self.phase in ("Failed", "Succeeded")
 
+    @property
+    def is_admitted(self) -> bool:
+        """Whether the kubelet has taken it, as far as is told."""
+        return self.started > 0 or self.phase == "Running"
+
     def passes_on(self, container: str) -> bool:
         """Tell whether the kubelet gives a container's devices to others when it has ended."""
         return container in self.init_containers and container not in self.sidecars

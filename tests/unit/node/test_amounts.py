@@ -1,6 +1,7 @@
 """What the Node should say of units in its status, while cards fail under pods."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -145,3 +146,17 @@ def test_of_a_plugins_devices_only_the_kubelet_knows_who_holds_them(state: NodeS
     assert state.count_held(gpu) is None
     place(state, "a", 1, 0, 1)
     assert state.count_held(gpu) == 2
+
+
+def test_a_pod_that_the_kubelet_has_yet_to_refuse_makes_the_node_no_larger(
+    state: NodeState,
+) -> None:
+    """Whoever names the node in a pod passes by the scheduler, and may ask for anything."""
+    place(state, "a", 900, 1)
+    asks = {"x": {MEMORY: 5000}}
+    forged = Pod("default", "forged", containers=("x",), requests=asks, phase="Pending")
+    state.pods["default", "forged"] = forged
+    assert units(state) == 2000
+    # Of a smaller node than the one that it was admitted to, a pod keeps what it has.
+    state.pods["default", "forged"] = replace(forged, started=1.0)
+    assert units(state) == 5900
