@@ -107,36 +107,42 @@ def memory_number(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
     # Rounded down card by card, or as a whole: HAMi's mock does one, we do the other.
     least = sum(max(card.memory, 0) // names.memory_unit for card in cards)
     expected = total // names.memory_unit
+    key = seen.vendor.vendor.config.factor
     if found == 0:
-        told, advice = _nothing(expected, names.memory_unit)
+        told, advice = _nothing(expected, names.memory_unit, key)
         yield error(names.memory, told, f"{advice}; {_FORGET.format(node=case.node.name)}")
     elif not least <= found <= expected:
         factor = total // found
         is_factor = total // factor == found and factor != names.memory_unit if factor else False
+        same = f"{found} would be right for a memoryFactor of {factor}: "
+        same += (
+            "set the same factor in HAMi and in the plugin that registers the resource"
+            if key
+            else "HAMi's configuration has none for it, so the plugin must not use one"
+        )
         yield warning(
             names.memory,
             f"capacity is {found}, but the cards in {seen.vendor.node.register} have {total} MiB, "
             f"which are {expected} units of {names.memory_unit} MiB",
-            f"{found} would be right for a memoryFactor of {factor}: set the same factor in HAMi "
-            "and in the plugin that registers the resource"
+            same
             if is_factor
             else "check that the plugin that registers it has read the current annotation",
         )
 
 
-def _nothing(expected: int, unit: int) -> tuple[str, str]:
+def _nothing(expected: int, unit: int, key: str) -> tuple[str, str]:
+    """Say why there may be none; `key` is that of the factor in HAMi's configuration, if any."""
     told = f"capacity is 0, but the cards have {expected} units"
     if expected > MOST_UNITS:
         told += f": a list of them is larger than the kubelet's limit of {MESSAGE_LIMIT} bytes"
-        factor = _factor(expected, unit, MOST_UNITS)
-        return told, (
-            f"the smallest memoryFactor that fits is {factor}; in the node's status (hami-mock "
-            "--units status) there is no limit"
-        )
+        smallest = f"the smallest memoryFactor that fits is {_factor(expected, unit, MOST_UNITS)}; "
+        no_limit = "in the node's status (hami-mock --units status) there is no limit"
+        return told, smallest * bool(key) + no_limit
     if expected > MOST_UNITS_OF_HAMIS_MOCK:
         told += f": HAMi's mock can't register more than {MOST_UNITS_OF_HAMIS_MOCK}"
         factor = _factor(expected, unit, MOST_UNITS_OF_HAMIS_MOCK)
-        return told, f"set memoryFactor to {factor}, or use hami-mock --source hami"
+        set_factor = f"set memoryFactor to {factor}, or "
+        return told, set_factor * bool(key) + "use hami-mock --source hami"
     who = "the plugin that registers it (hami-mock, HAMi's mock)"
     return told, f"check that {who} is running on this node"
 
@@ -154,15 +160,16 @@ def too_many(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
     }
     total = sum(sizes.values())
     if limits.too_many(sizes.values(), case.version):
-        name = max(sizes, key=lambda each: sizes[each])
+        name, maker = max(sizes, key=lambda each: sizes[each]), seen.vendor.vendor
+        coarser = f", or use coarser units (--{maker.prefix}-memory-factor, and the same "
+        coarser += "memoryFactor in HAMi's configuration)"
         yield warning(
             name,
             f"{total} devices are a lot for kubelet 1.36 or newer: a pod can hold at most "
             f"{limits.LARGEST_POD}, and a kubelet that restarts while all are allocated needs "
             f"about {limits.restart_seconds(sizes.values(), case.version):.0f} s",
             "let hami-mock keep them in the node's status (--units auto; its role needs the verb "
-            "patch of nodes/status), or use coarser units (memoryFactor; "
-            f"--{seen.vendor.vendor.prefix}-memory-factor auto)",
+            "patch of nodes/status)" + coarser * bool(maker.config.factor),
         )
 
 

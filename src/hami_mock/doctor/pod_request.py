@@ -137,5 +137,5 @@ def units(case: PodCase) -> Iterator[Finding]:
             f"it asks for {total} devices, and from Kubernetes 1.36 on a pod with more than "
             f"{LARGEST_POD} stays Pending: its status is larger than the API server takes",
             "let hami-mock keep units in the node's status (--units auto), or use coarser ones "
-            "(memoryFactor in HAMi's configuration; --VENDOR-memory-factor auto)",
+            "(--VENDOR-memory-factor, and the same memoryFactor in HAMi's configuration)",
         )

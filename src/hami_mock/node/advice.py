@@ -7,7 +7,7 @@ from hami_mock.kit.durations import about
 from hami_mock.kubelet.limits import LARGEST_POD, Version, restart_seconds, too_many
 from hami_mock.node.resources import Resource
 from hami_mock.node.sizing import Node
-from hami_mock.vendors import Role
+from hami_mock.vendors import Offer, Role, Vendor
 from hami_mock.vendors.dra import Profile, driver_of
 
 # What has less than this share of a node's devices isn't what makes them too many.
@@ -58,11 +58,22 @@ def dra_warnings(node: Node, profiles: Sequence[Profile]) -> list[str]:
     return []
 
 
+def without_factor(vendor: Vendor, offer: Offer) -> str:
+    """Say what to do about many units of memory where HAMi's scheduler counts the finest alone."""
+    told = "HAMi's configuration has no memoryFactor for it"
+    if vendor.hami.node.encoding is None:
+        # Without the name, the scheduler would see no cards.
+        return told
+    return f"{told}: leave it out with an empty name (--{offer.flag} '')"
+
+
 def _remedy(resource: Resource, node: Node) -> str:
     if resource.offer.role is not Role.MEMORY:
         return _instead(resource)
     flag = f"--{resource.vendor.prefix}-memory-factor"
     if any(each.hami for each in node.resources):
+        if not resource.vendor.config.factor:
+            return f"; {without_factor(resource.vendor, resource.offer)}{_instead(resource)}"
         coarser = f"for coarser units, use {flag} and the same memoryFactor in HAMi's configuration"
     else:
         coarser = f"use {flag} auto for coarser units"

@@ -61,6 +61,7 @@ class Share:
     - amounts: of each card; MiB of memory, else devices (slots: the same for all)
     - factor: MiB that one device stands for; None: as coarse as it has to be. 1 if not memory
     - pooled: what the factor leaves over of single cards makes whole devices together
+    - coarser: whether a larger factor is of use; where HAMi's scheduler knows none it isn't
     - if_many, if_few: what the user can do about a list that is too long, and a card without any
     """
 
@@ -72,6 +73,7 @@ class Share:
     amounts: tuple[int, ...]
     factor: int | None = 1
     pooled: bool = False
+    coarser: bool = True
     if_many: str = ""
     if_few: str = ""
     hami: "HamiSide | None" = None
@@ -293,7 +295,7 @@ def _too_many(share: Share, resource: Resource, policy: Policy) -> str:
             else "short IDs are taken by devices that no longer fit"
         )
         remedy += ": remove devices first, and add others once those are gone"
-    elif share.offer.role is Role.MEMORY:
+    elif share.offer.role is Role.MEMORY and share.coarser:
         smallest = _smallest_factor(share)
         remedy = f"the smallest memory factor that fits is {smallest} ({share.if_many})"
     else:

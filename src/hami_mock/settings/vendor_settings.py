@@ -93,8 +93,7 @@ def vendor_settings(
             )
         if factor == "auto":
             # Its scheduler reckons with a factor of its own, and pods ask in units of that.
-            allowed = "a number with --hami on, the same as memoryFactor in HAMi's configuration"
-            values.refuse(f"{vendor.prefix}-memory-factor", factor, allowed)
+            values.refuse(f"{vendor.prefix}-memory-factor", factor, _factors_with_hami(vendor))
         if vendor.hami.node.encoding is None:
             allowed = "a name with --hami on: HAMi's scheduler counts the cards by this resource"
             for offer in vendor.offers:
@@ -118,6 +117,12 @@ def vendor_settings(
         hami=side,
         plugin=plugin,
     )
+
+
+def _factors_with_hami(vendor: Vendor) -> str:
+    if vendor.config.factor:
+        return "a number with --hami on, the same as memoryFactor in HAMi's configuration"
+    return "1 with --hami on: HAMi's configuration has no memoryFactor for these cards"
 
 
 def _named(offer: Offer, values: Merged, chip: str, is_hami: bool) -> Named:

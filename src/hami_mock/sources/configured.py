@@ -10,6 +10,7 @@ from anyio.abc import TaskStatus
 from hami_mock.errors import UsageError
 from hami_mock.kubelet.limits import Version
 from hami_mock.kubelet.pod_resources import PodResources
+from hami_mock.node.advice import without_factor
 from hami_mock.node.cards import Card, make_cards
 from hami_mock.node.devices import CountedUnits
 from hami_mock.node.event_kinds import Kind
@@ -192,6 +193,8 @@ def _shares(settings: VendorSettings, all_cards: tuple[Card, ...]) -> Iterator[S
         option = _OPTIONS.get(offer.role, "core-scaling")
         is_memory = offer.role is Role.MEMORY
         factor = f"--{key}-memory-factor"
+        coarser = not (is_memory and settings.hami) or bool(settings.vendor.config.factor)
+        if_many = factor if is_memory else f"lower --{key}-{option} or --{key}-cards"
         yield Share(
             name=named.name,
             source=named.source,
@@ -203,7 +206,8 @@ def _shares(settings: VendorSettings, all_cards: tuple[Card, ...]) -> Iterator[S
             factor=settings.memory_factor and settings.memory_factor * offer.memory_unit
             if is_memory
             else 1,
-            if_many=factor if is_memory else f"lower --{key}-{option} or --{key}-cards",
+            coarser=coarser,
+            if_many=if_many if coarser else without_factor(settings.vendor, offer),
             if_few=(f"lower {factor} or " if is_memory else "") + f"raise --{key}-{option}",
             hami=settings.hami if offer.role is Role.SLOTS else None,
         )

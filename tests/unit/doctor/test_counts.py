@@ -1,3 +1,4 @@
+import json
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -116,6 +117,29 @@ def test_many_devices_are_dear_from_1_36_on(version: str, count: int) -> None:
     examined["status"]["nodeInfo"]["kubeletVersion"] = version
     findings = found(counts.too_many, case(examined))
     assert told(findings) == [("warning", MEMORY)] * count
+    factor = "--nvidia-memory-factor, and the same memoryFactor in HAMi's configuration"
+    assert all(factor in finding.advice for finding in findings)
+
+
+@pytest.mark.parametrize(
+    ("capacity", "advice"),
+    [
+        (98296, "98296 would be right for a memoryFactor of 2: HAMi's configuration has none"),
+        (0, "in the node's status (hami-mock --units status) there is no limit"),
+    ],
+)
+def test_no_factor_is_advised_that_hamis_scheduler_does_not_know(
+    capacity: int, advice: str
+) -> None:
+    cards = [card(f"GPU-{i}", index=i, devmem=196592, type="AMD-MI300X") for i in range(2)]
+    if capacity:
+        del cards[1:]
+    resources = {"amd.com/gpu": "20", "amd.com/gpumem": str(capacity)}
+    told_by = {"hami.io/node-amd-register": json.dumps(cards)}
+    examined = case(node(annotations=told_by, resources=resources))
+    findings = [*found(counts.memory_number, examined)]
+    assert [each.where for each in findings] == ["amd.com/gpumem"]
+    assert findings[0].advice.startswith(advice)
 
 
 # What an agent with --hami on for all vendors leaves behind when it comes back with NVIDIA alone.

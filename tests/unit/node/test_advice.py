@@ -4,7 +4,7 @@ import pytest
 
 from hami_mock.kit.durations import about
 from hami_mock.kubelet.limits import LARGEST_POD, Version, restart_seconds
-from hami_mock.node.advice import warnings
+from hami_mock.node.advice import warnings, without_factor
 from hami_mock.node.resources import Resource
 from hami_mock.node.sizing import Node
 from hami_mock.vendors import Role
@@ -133,3 +133,13 @@ def test_with_hami_the_advice_is_a_factor_that_both_sides_have() -> None:
     (warning,) = warnings(resource_named(node, "nvidia.com/gpumem"), node, (1, 36))
     assert "--nvidia-memory-factor and the same memoryFactor in HAMi's" in warning
     assert "auto" not in warning
+
+
+def test_where_hami_has_no_factor_the_advice_is_to_leave_memory_out() -> None:
+    node = laid_out(hami="on", amd_cards=1, amd_model="MI300X", mlu_cards=128, nvidia_cards=0)
+    (warning,) = warnings(resource_named(node, "amd.com/gpumem"), node, (1, 36))
+    assert "no memoryFactor for it: leave it out with an empty name" in warning
+    assert "(--amd-resource-memory-name '')" in warning
+    # The scheduler counts Cambricon's cards by their memory.
+    memory = resource_named(node, "cambricon.com/mlu.smlu.vmemory")
+    assert "leave it out" not in without_factor(memory.vendor, memory.offer)

@@ -123,6 +123,13 @@ def test_longer_ids_are_reckoned_with(cards: int, fits: bool) -> None:
     assert problems_of(lambda: laid_out(amd_cards=cards, amd_memory_factor=factor - 1))
 
 
+def test_a_refusal_names_no_factor_that_hami_does_not_know() -> None:
+    (line,) = problems_of(lambda: laid_out(hami="on", amd_cards=2))
+    assert "393184 devices need a list of" in line
+    assert "leave it out with an empty name (--amd-resource-memory-name '')" in line
+    assert "--amd-memory-factor" not in line
+
+
 def test_the_factor_that_a_refusal_names_is_the_users_not_mib() -> None:
     flags: dict[str, Any] = {"metax_cards": 128, "metax_memory": 16 * 1024 * 1024}
     (line,) = problems_of(lambda: laid_out(**flags))

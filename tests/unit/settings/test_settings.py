@@ -445,6 +445,9 @@ def test_hami_and_auto_can_not_be_together() -> None:
     (line,) = problems_of(lambda: load(flags))
     assert line.startswith("--nvidia-memory-factor: 'auto' is not allowed: it must be a number")
     assert load({**flags, "nvidia-cards": "0"}).hami
+    flags = {"hami": "on", "amd-cards": "1", "amd-memory-factor": "auto"}
+    (line,) = problems_of(lambda: load(flags))
+    assert "HAMi's configuration has no memoryFactor for these cards" in line
 
 
 def test_the_node_side_of_hami_is_no_companion() -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from hami_mock.node.advice import without_factor
 from hami_mock.node.cards import Card
 from hami_mock.node.sizing import Share
 from hami_mock.settings.vendor_settings import Named
@@ -37,7 +38,10 @@ class Found:
         vendor = cards[0].vendor
         is_memory = offer.role is Role.MEMORY
         if_many = "the node claims more than anyone could register"
-        if is_memory:
+        coarser = not is_memory or bool(vendor.config.factor)
+        if not coarser:
+            if_many = without_factor(vendor, offer)
+        elif is_memory:
             if_many = (
                 f"--{vendor.prefix}-memory-factor; memoryFactor in HAMi's device configuration "
                 "must be the same"
@@ -52,6 +56,7 @@ class Found:
                 amounts=amounts,
                 factor=factor if is_memory else 1,
                 pooled=True,
+                coarser=coarser,
                 if_many=if_many,
             )
         )

@@ -187,6 +187,13 @@ def test_a_list_over_the_limit_is_left_out_with_the_factor_that_fits() -> None:
     assert "the smallest memory factor that fits is 3 (--nvidia-memory-factor" in reason
 
 
+def test_for_cards_without_a_factor_in_hami_none_is_named() -> None:
+    rows = [card(f"GPU-{i}", index=i, devmem=196592, type="AMD-MI300X") for i in range(2)]
+    (reason,) = derived(node({AMD: json.dumps(rows)})).reasons
+    assert reason.startswith("amd.com/gpumem: left out: 393184 devices need a list of ")
+    assert "leave it out with an empty name (--amd-resource-memory-name '')" in reason
+
+
 @pytest.mark.parametrize(("version", "unit"), [("v1.35.0", 4), ("v1.36.1", 256), ("", 256)])
 def test_auto_picks_what_the_nodes_kubelet_bears(version: str, unit: int) -> None:
     rows = [card(f"GPU-{i}", index=i, devmem=81920) for i in range(8)]
