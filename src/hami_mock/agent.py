@@ -121,11 +121,11 @@ class Agent:
         if kubernetes is not None:
             from hami_mock.views import node_status
 
-            plugins = self._plugins
+            own = self._plugins
+            plugins = node_status.PluginsSeen(own.registrations, own.has, own.had)
             self._node_status = node_status.NodeStatus(
-                self.state, kubernetes, plugins.registrations, plugins.has,
-                self.inventory.forget_units_in_status,
-            )  # fmt: skip
+                self.state, kubernetes, plugins, self.inventory.forget_units_in_status
+            )
 
     def _parts(self) -> Iterator[tuple[str, Part]]:
         """Yield sources and views with their names in the order of their start.

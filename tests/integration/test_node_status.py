@@ -17,7 +17,7 @@ from hami_mock.kit.concurrency import Backoff
 from hami_mock.kubelet.holder import Holder
 from hami_mock.node.pods import Pod
 from hami_mock.node.state import NodeState
-from hami_mock.views.node_status import NodeStatus
+from hami_mock.views.node_status import NodeStatus, PluginsSeen
 from hami_mock.views.status_note import ANNOTATION
 from tests.integration.fake_api_server import FakeApiServer, api_server
 from tests.unit.builders import NODE, laid_out
@@ -48,7 +48,8 @@ async def keeping(
     forget: Callable[[], None] = lambda: None,
 ) -> AsyncIterator[NodeStatus]:
     async with Kubernetes() as kubernetes, anyio.create_task_group() as tasks:
-        view = NodeStatus(state, kubernetes, registrations, has_plugin, forget)
+        plugins = PluginsSeen(registrations or Broadcast(), has_plugin)
+        view = NodeStatus(state, kubernetes, plugins, forget)
         await tasks.start(view.run)
         yield view
         tasks.cancel_scope.cancel()

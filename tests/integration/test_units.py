@@ -125,6 +125,24 @@ def test_units_go_there_and_back_while_the_agent_runs(
     assert cluster.shown == ({}, {})
 
 
+def test_a_plugin_that_the_kubelet_has_yet_to_report_is_one_all_the_same(
+    kubelet: GrpcioKubelet, cluster: Cluster
+) -> None:
+    """A kubelet reports every 10 s: a plugin may have come and gone in between."""
+    socket = kubelet.folder / "pods.socket"
+    flags = "--kubelet-version=1.35", f"--pod-resources-socket={socket}"
+    with pod_resources(socket), agent(kubelet, *flags) as running:
+        kubelet.wait_for_lists({*UNITS})
+        assert cluster.shown == ({}, {})
+        ctl(kubelet, "set", "units=status")
+        cluster.wait_for(UNITS, dict.fromkeys(UNITS, 0))
+        cluster.wait_for_note(dict.fromkeys(UNITS))
+        cluster.report(allocatable=UNITS)
+        cluster.wait_for_note({**UNITS})
+        assert running.stop() == 0
+    assert cluster.shown == ({}, {})
+
+
 def test_what_only_a_plugin_can_do_is_refused(kubelet: GrpcioKubelet, cluster: Cluster) -> None:
     with agent(kubelet):
         socket = f"--control-socket={kubelet.folder}/control.sock"

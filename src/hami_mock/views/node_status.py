@@ -9,7 +9,7 @@ when it shows up there, the kubelet itself has let go of it.
 import logging
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 from anyio.abc import TaskStatus
@@ -50,6 +50,17 @@ class StatusResource:
         return "" if self.is_offered else self.waits_for or self.keeper.error or ""
 
 
+class PluginsSeen(NamedTuple):
+    """Which resources have a device plugin, and which had one, that has ended.
+
+    `registrations` tell when one ends.
+    """
+
+    registrations: Broadcast
+    has: Callable[[str], bool] = lambda _: False
+    had: Callable[[str], bool] = lambda _: False
+
+
 class NodeStatus:
     """Writes the amounts, and puts them right when somebody else has changed them."""
 
@@ -59,19 +70,17 @@ class NodeStatus:
         self,
         state: NodeState,
         kubernetes: Kubernetes,
-        registrations: Broadcast | None = None,
-        has_plugin: Callable[[str], bool] = lambda _: False,
+        plugins: PluginsSeen,
         forget: Callable[[], None] = lambda: None,
     ) -> None:
         """Make one that tells when the node has begun or ceased to show a resource.
 
-        A resource that still has a device plugin is left to it; `registrations` tell when it ends.
-        `forget` is called in the end if the node shows nothing of ours any more.
+        A resource that still has a device plugin is left to it. `forget` is called in the end if
+        the node shows nothing of ours any more.
         """
         self._state = state
         self._kubernetes = kubernetes
-        self._registrations = registrations or Broadcast()
-        self._has_plugin = has_plugin
+        self._plugins = plugins
         self._forget = forget
         self._keeper = NodeKeeper(kubernetes, state.node.name, "units in the Node's status")
         self._offerings: dict[str, StatusResource] = {}
@@ -131,7 +140,7 @@ class NodeStatus:
     async def _keep_up(self) -> None:
         changes = (
             self._state.changes, self._state.pod_changes, self._state.holders.changes,
-            self._keeper.changes, self._registrations,
+            self._keeper.changes, self._plugins.registrations,
         )  # fmt: skip
         events = [each.next() for each in changes]
         if self._keeper.node is not None:
@@ -147,7 +156,7 @@ class NodeStatus:
         wanted = {
             resource.name: amount(resource, self._state)
             for resource in self._resources
-            if not (self._state.has(resource.name, DOWN) or self._has_plugin(resource.name))
+            if not (self._state.has(resource.name, DOWN) or self._plugins.has(resource.name))
         }
         noted = status_note.read(node.annotations)
         ours = noted.keys() | self._written.keys()
@@ -185,8 +194,10 @@ class NodeStatus:
         """Note of which resources the kubelet can't believe, or doesn't any more, that a plugin
         has them."""
         for name, count in wanted.items():
-            # What the node doesn't have, or has from us, is no plugin's.
-            if name not in node.capacity or noted.get(name) is not None:
+            # What the node doesn't have, or has from us, is no plugin's; but the kubelet reports
+            # a plugin up to 10 s after it has come.
+            is_new = name not in node.capacity and not self._plugins.had(name)
+            if is_new or noted.get(name) is not None:
                 self._confirmed.add(name)
             if name in self._confirmed:
                 continue
@@ -204,7 +215,7 @@ class NodeStatus:
         for resource in self._resources:
             found, name = self.offering(resource), resource.name
             found.is_offered, found.waits_for = False, ""
-            if self._has_plugin(name):
+            if self._plugins.has(name):
                 found.waits_for = "its device plugin is ending"
             elif name not in wanted:
                 found.waits_for = "down on command"
@@ -218,7 +229,7 @@ class NodeStatus:
         names = {resource.name for resource in self._resources}
         self._offerings = {n: each for n, each in self._offerings.items() if n in names}
         if before != {name: each.is_offered for name, each in self._offerings.items()}:
-            self._registrations.send()
+            self._plugins.registrations.send()
 
 
 def _differing(wanted: Mapping[str, int], shown: Mapping[str, int]) -> dict[str, int]:

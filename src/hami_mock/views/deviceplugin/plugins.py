@@ -34,6 +34,7 @@ class Plugins:
         """Told whenever the kubelet has taken the list of a resource, or a plugin has ended."""
         self.all = [self._make(resource) for resource in self._resources]
         """The plugins in the order of the resources; always the same list."""
+        self._ended: set[str] = set()
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         async with anyio.create_task_group() as tasks:
@@ -52,6 +53,10 @@ class Plugins:
     def has(self, name: str) -> bool:
         """Tell whether a resource has a plugin, be it one that is ending."""
         return any(plugin.resource.name == name for plugin in self.all)
+
+    def had(self, name: str) -> bool:
+        """Tell whether a resource had a plugin before, that has ended."""
+        return name in self._ended
 
     def are_registered(self) -> bool:
         """Tell whether the kubelet has had the list of every resource that the node has now."""
@@ -75,6 +80,7 @@ class Plugins:
         known = {plugin.resource.name: plugin for plugin in self.all if plugin not in gone}
         self.all[:] = [known.get(r.name) or self._make(r) for r in resources]
         if gone:
+            self._ended.update(plugin.resource.name for plugin in gone)
             self.registrations.send()
         for plugin in self.all:
             if plugin.resource.name not in known:
