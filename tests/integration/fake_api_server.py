@@ -233,6 +233,8 @@ class FakeApiServer:
         if request.method == "PATCH" and self.before_patch:
             hook, self.before_patch = self.before_patch, None
             await hook(request)
+        # First: while a body arrives, another patch may be done, which this one must not undo.
+        body: Any = await request.json() if request.can_read_body else None
         thing = self.objects.get(key)
         if thing is None:
             raise RefusedError(404, f"{key[0]} {key[2]!r} not found")
@@ -241,7 +243,6 @@ class FakeApiServer:
         if request.method == "DELETE":
             self.remove(key[0], key[2], key[1])
             return web.json_response({"kind": "Status", "status": "Success"})
-        body = await request.json()
         new = changed(thing, body, request.headers["Content-Type"], sub)
         if "dryRun" in request.query:
             return web.json_response(new)
