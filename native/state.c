@@ -187,10 +187,12 @@ bool state_is_still(uint32_t file)
     return __atomic_load_n(&epoch, __ATOMIC_RELAXED) == file;
 }
 
+/* Where nobody has shut it down, the program may be about to end while its threads still look. */
 __attribute__((destructor)) static void leave(void)
 {
-    if (region)
-        sys_unmap(region, REGION_SIZE);
+    if (!region || state_ready())
+        return;
+    sys_unmap(region, REGION_SIZE);
     region = NULL;
 }
 

@@ -14,6 +14,7 @@ from types import ModuleType
 
 import pytest
 
+import hatch_build
 from hami_mock.views.driver import layout
 from tests.driver.state_file import StateFile, card_uuid, live
 
@@ -158,11 +159,50 @@ def test_it_is_closed_and_opened_again(
         count = ctypes.c_uint()
         assert library.nvmlDeviceGetCount_v2(ctypes.byref(count)) == 0
         assert count.value == 8
-        # Some close it without a shutdown.
+        assert library.nvmlShutdown() == 0
         _ctypes.dlclose(library._handle)
     mapped = Path("/proc/self/maps").read_text()
     assert str(own) not in mapped
     assert str(state.folder) not in mapped
+
+
+# What it prints is written after all libraries have been told that the program ends.
+LATE = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <unistd.h>
+static void *device;
+static int (*power)(void *, unsigned *);
+static ssize_t look(void *nothing, const char *text, size_t size)
+{
+    unsigned milliwatts = 0;
+    if (power(device, &milliwatts) != 0 || milliwatts != 250001)
+        _exit(3);
+    return (ssize_t)size;
+}
+int main(int count, char **arguments)
+{
+    void *library = dlopen(arguments[count - 1], RTLD_NOW);
+    int (*init)(void) = dlsym(library, "nvmlInit_v2");
+    int (*find)(unsigned, void **) = dlsym(library, "nvmlDeviceGetHandleByIndex_v2");
+    power = dlsym(library, "nvmlDeviceGetPowerUsage");
+    if (init() || find(1, &device))
+        return 1;
+    FILE *late = fopencookie(NULL, "w", (cookie_io_functions_t){.write = look});
+    return fputs("the end", late) < 0;
+}
+"""
+
+
+def test_threads_may_still_look_while_the_program_ends(
+    library_path: Path, state: StateFile, tmp_path: Path
+) -> None:
+    (source := tmp_path / "late.c").write_text(LATE)
+    command = hatch_build.own_compiler()
+    assert command is not None, "the library was compiled"
+    subprocess.run([*command, "-o", tmp_path / "late", source, "-ldl"], check=True)
+    assert subprocess.run([tmp_path / "late", library_path], check=False).returncode == 0
 
 
 def test_another_file_takes_its_place(nvml: ModuleType, state: StateFile) -> None:
