@@ -112,9 +112,25 @@ API nvmlReturn_t nvmlDeviceResetMemoryLockedClocks(nvmlDevice_t device)
     return set(device, 0, SET_MEMORY_LOCKED_CLOCKS, 0, 0);
 }
 
+API nvmlReturn_t nvmlDeviceGetSupportedGraphicsClocks(nvmlDevice_t device, uint memory_clock,
+                                                      uint *count, uint *clocks);
+
+/* Only clocks that go together can be chosen. */
+static nvmlReturn_t can_choose(nvmlDevice_t device, uint memory, uint graphics)
+{
+    uint clocks[1024], count = COUNT_OF(clocks);
+    nvmlReturn_t result = nvmlDeviceGetSupportedGraphicsClocks(device, memory, &count, clocks);
+    NEED(result != NVML_ERROR_NOT_FOUND, NVML_ERROR_INVALID_ARGUMENT);
+    TRY(result);
+    for (uint i = 0; i < count; i++)
+        if (clocks[i] == graphics)
+            return NVML_SUCCESS;
+    return NVML_ERROR_INVALID_ARGUMENT;
+}
+
 API nvmlReturn_t nvmlDeviceSetApplicationsClocks(nvmlDevice_t device, uint memory, uint graphics)
 {
-    NEED_ARGUMENT(memory && graphics);
+    TRY(can_choose(device, memory, graphics));
     return set(device, 0, SET_APPLICATION_CLOCKS, memory, graphics);
 }
 

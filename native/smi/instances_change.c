@@ -173,6 +173,7 @@ static nvmlReturn_t make_compute_instance(const struct chosen *card, const struc
 
 int compute_instances_make(const struct cards *cards, const struct wanted *wanted)
 {
+    uint found = 0;
     for (uint i = 0; i < cards->count; i++) {
         struct gpu_part parts[MOST_GPU_INSTANCES];
         uint count = gpu_parts(cards->card[i].device, parts);
@@ -182,6 +183,7 @@ int compute_instances_make(const struct cards *cards, const struct wanted *wante
             nvmlReturn_t result = NVML_SUCCESS;
             if (!is_listed(wanted->gpu_ids, parts[k].info.id))
                 continue;
+            found++;
             if (!*list)
                 result =
                     default_compute_instance(&cards->card[i], parts[k].handle, parts[k].info.id);
@@ -191,7 +193,9 @@ int compute_instances_make(const struct cards *cards, const struct wanted *wante
                 return mig_failed("create compute instances", result);
         }
     }
-    return EXIT_GOOD;
+    if (!found)
+        print("No GPU instances found: Not Found\n");
+    return found ? EXIT_GOOD : EXIT_NOT_FOUND;
 }
 
 int compute_instances_remove(const struct cards *cards, const struct wanted *wanted)

@@ -213,6 +213,15 @@ def test_setters(  # noqa: PLR0917
         setter(card, *arguments)
 
 
+@pytest.mark.parametrize("clocks", [(1215, 1), (1215, 1411), (1, 900), (0, 0)])
+def test_clocks_that_a_card_lacks_are_refused(
+    nvml: ModuleType, agent: Agent, clocks: tuple[int, int]
+) -> None:
+    with pytest.raises(nvml.NVMLError_InvalidArgument):
+        nvml.nvmlDeviceSetApplicationsClocks(nvml.nvmlDeviceGetHandleByIndex(0), *clocks)
+    assert agent.requests == []
+
+
 def test_a_signal_disturbs_no_setter(nvml: ModuleType, agent: Agent) -> None:
     card = nvml.nvmlDeviceGetHandleByIndex(0)
     asker = threading.get_ident()

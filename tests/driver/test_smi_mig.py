@@ -81,6 +81,7 @@ def test_a_cut_card_without_instances(smi: Smi, state: StateFile) -> None:
     assert smi.run("mig", "-lgi") == (6, "No GPU instances found: Not Found\n")
     assert smi.run("mig", "-lci") == (6, "No compute instances found: Not Found\n")
     assert smi.run("mig", "-dgi") == (6, "No GPU instances found: Not Found\n")
+    assert smi.run("mig", "-cci") == (6, "No GPU instances found: Not Found\n")
     assert "No MIG devices found" in smi.ask()
 
 
