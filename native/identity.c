@@ -3,13 +3,18 @@
 #include "state.h"
 
 /* The texts of whole cards. */
-static nvmlReturn_t identity_text(nvmlDevice_t device, size_t offset, char *to, uint size)
+static nvmlReturn_t find_text(nvmlDevice_t device, size_t offset, char *to, uint size)
 {
     uint card;
     TRY(card_of(device, &card));
     const char *text = (const char *)state_identity(card) + offset;
     NEED(*text, NVML_ERROR_NOT_SUPPORTED);
     return give_text(to, size, text);
+}
+
+static nvmlReturn_t identity_text(nvmlDevice_t device, size_t offset, char *to, uint size)
+{
+    return IN_ONE_FILE(find_text(device, offset, to, size));
 }
 
 #define TEXT(name, field) \
@@ -48,7 +53,7 @@ API nvmlReturn_t nvmlDeviceGetGspFirmwareMode(nvmlDevice_t device, uint *enabled
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, uint size)
+static nvmlReturn_t find_name(nvmlDevice_t device, char *name, uint size)
 {
     struct place place;
     TRY(place_of(device, &place));
@@ -69,10 +74,15 @@ API nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, uint size)
     return give_text(name, size, text);
 }
 
+API nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, uint size)
+{
+    return IN_ONE_FILE(find_name(device, name, size));
+}
+
 /* These four answer for a lost card too: whoever learns of its loss must be able to say which it
  * is. */
 
-API nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, uint size)
+static nvmlReturn_t find_uuid(nvmlDevice_t device, char *uuid, uint size)
 {
     struct place place;
     TRY(place_of(device, &place));
@@ -83,7 +93,12 @@ API nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, uint size)
     return give_text(uuid, size, instance.uuid);
 }
 
-API nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, uint *index)
+API nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, uint size)
+{
+    return IN_ONE_FILE(find_uuid(device, uuid, size));
+}
+
+static nvmlReturn_t find_index(nvmlDevice_t device, uint *index)
 {
     struct place place;
     TRY(place_of(device, &place));
@@ -94,7 +109,12 @@ API nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, uint *index)
     return *index == NO_INSTANCE ? NVML_ERROR_NOT_FOUND : NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t device, uint *minor)
+API nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, uint *index)
+{
+    return IN_ONE_FILE(find_index(device, index));
+}
+
+static nvmlReturn_t find_minor(nvmlDevice_t device, uint *minor)
 {
     struct place place;
     TRY(place_of(device, &place));
@@ -104,22 +124,40 @@ API nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t device, uint *minor)
     return NVML_SUCCESS;
 }
 
-static nvmlReturn_t pci(nvmlDevice_t device, const void *to, const struct identity **found)
+API nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t device, uint *minor)
+{
+    return IN_ONE_FILE(find_minor(device, minor));
+}
+
+/* As they stand in the identity. */
+struct pci {
+    uint pci_domain, pci_bus, pci_device, pci_function, pci_id, pci_subsystem_id, pci_class;
+};
+_Static_assert(offsetof(struct identity, pci_class) - offsetof(struct identity, pci_domain) ==
+                   offsetof(struct pci, pci_class),
+               "PCI");
+
+static nvmlReturn_t find_pci(nvmlDevice_t device, const void *to, struct pci *found)
 {
     struct place place;
     TRY(place_of(device, &place));
     NEED_ARGUMENT(to);
-    *found = state_identity(place.card);
+    *found = *(const struct pci *)&state_identity(place.card)->pci_domain;
     return NVML_SUCCESS;
 }
 
-static void long_bus_id(char to[32], const struct identity *card)
+static nvmlReturn_t pci(nvmlDevice_t device, const void *to, struct pci *found)
+{
+    return IN_ONE_FILE(find_pci(device, to, found));
+}
+
+static void long_bus_id(char to[32], const struct pci *card)
 {
     text_format(to, 32, "%8X:%2X:%2X.%u", card->pci_domain, card->pci_bus, card->pci_device,
                 card->pci_function);
 }
 
-static void short_bus_id(char to[16], const struct identity *card)
+static void short_bus_id(char to[16], const struct pci *card)
 {
     text_format(to, 16, "%4X:%2X:%2X.%u", card->pci_domain, card->pci_bus, card->pci_device,
                 card->pci_function);
@@ -127,59 +165,59 @@ static void short_bus_id(char to[16], const struct identity *card)
 
 API nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_v3_t *to)
 {
-    const struct identity *card;
+    struct pci card;
     TRY(pci(device, to, &card));
     *to = (nvmlPciInfo_v3_t){{0},
-                             card->pci_domain,
-                             card->pci_bus,
-                             card->pci_device,
-                             card->pci_id,
-                             card->pci_subsystem_id,
+                             card.pci_domain,
+                             card.pci_bus,
+                             card.pci_device,
+                             card.pci_id,
+                             card.pci_subsystem_id,
                              {0}};
-    short_bus_id(to->busIdLegacy, card);
-    long_bus_id(to->busId, card);
+    short_bus_id(to->busIdLegacy, &card);
+    long_bus_id(to->busId, &card);
     return NVML_SUCCESS;
 }
 
 API nvmlReturn_t nvmlDeviceGetPciInfo_v2(nvmlDevice_t device, nvmlPciInfo_v2_t *to)
 {
-    const struct identity *card;
+    struct pci card;
     TRY(pci(device, to, &card));
     *to = (nvmlPciInfo_v2_t){{0},
-                             card->pci_domain,
-                             card->pci_bus,
-                             card->pci_device,
-                             card->pci_id,
-                             card->pci_subsystem_id,
+                             card.pci_domain,
+                             card.pci_bus,
+                             card.pci_device,
+                             card.pci_id,
+                             card.pci_subsystem_id,
                              {0}};
-    short_bus_id(to->busId, card);
+    short_bus_id(to->busId, &card);
     return NVML_SUCCESS;
 }
 
 API nvmlReturn_t nvmlDeviceGetPciInfo(nvmlDevice_t device, nvmlPciInfo_v1_t *to)
 {
-    const struct identity *card;
+    struct pci card;
     TRY(pci(device, to, &card));
-    *to = (nvmlPciInfo_v1_t){{0}, card->pci_domain, card->pci_bus, card->pci_device, card->pci_id};
-    short_bus_id(to->busId, card);
+    *to = (nvmlPciInfo_v1_t){{0}, card.pci_domain, card.pci_bus, card.pci_device, card.pci_id};
+    short_bus_id(to->busId, &card);
     return NVML_SUCCESS;
 }
 
 API nvmlReturn_t nvmlDeviceGetPciInfoExt(nvmlDevice_t device, nvmlPciInfoExt_v1_t *to)
 {
-    const struct identity *card;
+    struct pci card;
     TRY(pci(device, to, &card));
     NEED_VERSION(to, nvmlPciInfoExt_v1_t, 1);
     *to = (nvmlPciInfoExt_v1_t){to->version,
-                                card->pci_domain,
-                                card->pci_bus,
-                                card->pci_device,
-                                card->pci_id,
-                                card->pci_subsystem_id,
-                                card->pci_class >> 16 & 0xff,
-                                card->pci_class >> 8 & 0xff,
+                                card.pci_domain,
+                                card.pci_bus,
+                                card.pci_device,
+                                card.pci_id,
+                                card.pci_subsystem_id,
+                                card.pci_class >> 16 & 0xff,
+                                card.pci_class >> 8 & 0xff,
                                 {0}};
-    long_bus_id(to->busId, card);
+    long_bus_id(to->busId, &card);
     return NVML_SUCCESS;
 }
 

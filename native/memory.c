@@ -25,7 +25,7 @@ static nvmlReturn_t bound(uint card, struct amounts *memory, uint64_t limit)
     return NVML_SUCCESS;
 }
 
-static nvmlReturn_t amounts_of(nvmlDevice_t device, struct amounts *memory)
+static nvmlReturn_t find(nvmlDevice_t device, struct amounts *memory)
 {
     struct place place;
     TRY(place_of(device, &place));
@@ -49,6 +49,11 @@ static nvmlReturn_t amounts_of(nvmlDevice_t device, struct amounts *memory)
     }
     uint64_t limit = visible_memory_limit(place.card);
     return limit ? bound(place.card, memory, limit) : NVML_SUCCESS;
+}
+
+static nvmlReturn_t amounts_of(nvmlDevice_t device, struct amounts *memory)
+{
+    return IN_ONE_FILE(find(device, memory));
 }
 
 API nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *to)

@@ -4,8 +4,8 @@
 enum part { IDENTITY, LIVE };
 
 /* Reads a number of 4 or 8 bytes, or two of 4, from a card that has certain features. */
-static nvmlReturn_t get(nvmlDevice_t device, enum part part, size_t offset, size_t size, uint needs,
-                        void *to)
+static nvmlReturn_t find(nvmlDevice_t device, enum part part, size_t offset, size_t size,
+                         uint needs, void *to)
 {
     uint card;
     TRY(card_of(device, &card));
@@ -16,6 +16,30 @@ static nvmlReturn_t get(nvmlDevice_t device, enum part part, size_t offset, size
         return live_copy(card, offset, to, size);
     *(uint32_t *)to = *(const uint32_t *)((const char *)identity + offset);
     return NVML_SUCCESS;
+}
+
+static nvmlReturn_t get(nvmlDevice_t device, enum part part, size_t offset, size_t size, uint needs,
+                        void *to)
+{
+    return IN_ONE_FILE(find(device, part, offset, size, needs, to));
+}
+
+nvmlReturn_t live_of(nvmlDevice_t device, size_t offset, void *to, size_t size)
+{
+    return get(device, LIVE, offset, size, 0, to);
+}
+
+static nvmlReturn_t find_use(nvmlDevice_t device, size_t offset, void *to, size_t size)
+{
+    uint card;
+    TRY(uncut_card_of(device, &card));
+    return live_copy(card, offset, to, size);
+}
+
+/* How busy a card is, unless it is cut. */
+static nvmlReturn_t use_of(nvmlDevice_t device, size_t offset, void *to, size_t size)
+{
+    return IN_ONE_FILE(find_use(device, offset, to, size));
 }
 
 #define IDENTITY_NUMBER(name, field, needs) \
@@ -53,11 +77,10 @@ static nvmlReturn_t get(nvmlDevice_t device, enum part part, size_t offset, size
 #define ENGINE(name, field) \
     API nvmlReturn_t name(nvmlDevice_t device, uint *percent, uint *period) \
     { \
-        uint card; \
         NEED_ARGUMENT(percent && period); \
-        TRY(uncut_card_of(device, &card)); \
+        TRY(use_of(device, offsetof(struct live, field), percent, sizeof *percent)); \
         *period = 167000; \
-        return LIVE_FIELD(card, field, percent); \
+        return NVML_SUCCESS; \
     }
 
 IDENTITY_NUMBER(nvmlDeviceGetBrand, brand, 0)
@@ -101,10 +124,8 @@ ENGINE(nvmlDeviceGetOfaUtilization, ofa)
 
 API nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *use)
 {
-    uint card;
     NEED_ARGUMENT(use);
-    TRY(uncut_card_of(device, &card));
     /* The two stand side by side. */
     _Static_assert(offsetof(struct live, memory) == offsetof(struct live, gpu) + 4, "utilization");
-    return live_copy(card, offsetof(struct live, gpu), use, sizeof *use);
+    return use_of(device, offsetof(struct live, gpu), use, sizeof *use);
 }

@@ -16,10 +16,8 @@ API nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, uint type, uint *cl
         offsetof(struct live, memory_clock),
         offsetof(struct live, video_clock),
     };
-    uint card;
-    TRY(card_of(device, &card));
     NEED_ARGUMENT(clock && type < CLOCK_COUNT);
-    return live_copy(card, offsets[type], clock, sizeof *clock);
+    return live_of(device, offsets[type], clock, sizeof *clock);
 }
 
 static uint most(const struct identity *identity, uint type)
@@ -221,10 +219,8 @@ API nvmlReturn_t nvmlDeviceGetViolationStatus(nvmlDevice_t device, uint policy,
 
 API nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device, uint sensor, uint *temperature)
 {
-    uint card;
-    TRY(card_of(device, &card));
     NEED_ARGUMENT(temperature && sensor == 0);
-    return LIVE_FIELD(card, temperature, temperature);
+    return live_of(device, offsetof(struct live, temperature), temperature, sizeof *temperature);
 }
 
 API nvmlReturn_t nvmlDeviceGetTemperatureV(nvmlDevice_t device, nvmlTemperature_v1_t *to)

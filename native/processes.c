@@ -9,8 +9,7 @@ struct found {
     struct process process[MOST_PROCESSES];
 };
 
-/* Reads the processes of some types on a card, or of a MIG device those in it. */
-static nvmlReturn_t find(nvmlDevice_t device, uint types, struct found *found)
+static nvmlReturn_t read(nvmlDevice_t device, uint types, struct found *found)
 {
     struct place place;
     struct live live;
@@ -25,6 +24,12 @@ static nvmlReturn_t find(nvmlDevice_t device, uint types, struct found *found)
             found->process[found->count++] = *each;
     }
     return NVML_SUCCESS;
+}
+
+/* Reads the processes of some types on a card, or of a MIG device those in it. */
+static nvmlReturn_t find(nvmlDevice_t device, uint types, struct found *found)
+{
+    return IN_ONE_FILE(read(device, types, found));
 }
 
 /* Says how many there are, and whether they fit. */

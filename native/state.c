@@ -109,7 +109,6 @@ static bool failed(long result) { return result < 0 && result > -4096; }
 
 static nvmlReturn_t map(int fd)
 {
-    TRY(check(fd));
     if (!region) {
         long made = sys_map(NULL, REGION_SIZE, PROTECT_NONE, MAP_RESERVED, -1);
         NEED(!failed(made), NVML_ERROR_MEMORY);
@@ -121,31 +120,36 @@ static nvmlReturn_t map(int fd)
     return bad ? NVML_ERROR_MEMORY : NVML_SUCCESS;
 }
 
-static nvmlReturn_t open_and_choose(void)
+static nvmlReturn_t open_locked(void)
 {
     long fd = open_file();
     NEED(fd >= 0, NVML_ERROR_DRIVER_NOT_LOADED);
-    nvmlReturn_t result = map((int)fd);
-    sys_close((int)fd);
+    nvmlReturn_t result = check((int)fd);
     if (result == NVML_SUCCESS) {
-        handles_follow();
-        visible_choose();
+        __atomic_or_fetch(&epoch, 1, __ATOMIC_SEQ_CST);
+        result = map((int)fd);
+        if (result == NVML_SUCCESS) {
+            handles_follow();
+            visible_choose();
+        }
     }
+    sys_close((int)fd);
     return result;
 }
 
-static nvmlReturn_t open_locked(void)
+/* Others look again only if there was a file to look at. */
+static nvmlReturn_t open_for_all(void)
 {
-    __atomic_or_fetch(&epoch, 1, __ATOMIC_SEQ_CST);
-    nvmlReturn_t result = open_and_choose();
-    __atomic_add_fetch(&epoch, 1, __ATOMIC_SEQ_CST);
+    nvmlReturn_t result = open_locked();
+    if (epoch % 2)
+        __atomic_add_fetch(&epoch, 1, __ATOMIC_SEQ_CST);
     return result;
 }
 
 nvmlReturn_t state_open(void)
 {
     lock_take(&open_lock);
-    nvmlReturn_t result = open_locked();
+    nvmlReturn_t result = open_for_all();
     lock_give(&open_lock);
     return result;
 }
@@ -164,7 +168,7 @@ void state_follow(void)
     lock_take(&open_lock);
     /* A file that can't be read is no reason to lose the one that could. */
     if (!is_settled())
-        open_locked();
+        open_for_all();
     lock_give(&open_lock);
 }
 
@@ -174,9 +178,11 @@ void state_release(void) { lock_give(&open_lock); }
 uint32_t state_file(void)
 {
     for (;;) {
-        state_follow();
+        bool is_open = state_ready();
+        if (is_open)
+            state_follow();
         uint32_t file = __atomic_load_n(&epoch, __ATOMIC_ACQUIRE);
-        if (file % 2 == 0)
+        if (file % 2 == 0 || !is_open)
             return file;
     }
 }

@@ -50,17 +50,20 @@ void state_follow(void);
 void state_hold(void);
 void state_release(void);
 
-/* Does something that finds cards by their numbers, again if another file has come meanwhile. */
+/* Does something that finds cards by their numbers, again if another file has come meanwhile. What
+ * the caller gave must still be there then. */
 uint32_t state_file(void);
 bool state_is_still(uint32_t file);
+/* A file that has moved, and still is where one looks for it, is opened anew each time. */
+#define MOST_LOOKS 16u
 #define IN_ONE_FILE(call) \
     ({ \
         nvmlReturn_t done_; \
-        uint32_t file_; \
+        uint32_t file_, left_ = MOST_LOOKS; \
         do { \
             file_ = state_file(); \
             done_ = (call); \
-        } while (!state_is_still(file_)); \
+        } while (!state_is_still(file_) && --left_); \
         done_; \
     })
 
@@ -84,6 +87,9 @@ bool visible_mig(const char *uuid);
 uint64_t visible_memory_limit(uint card);
 /* What HAMi calls this container; empty: it isn't one of HAMi's. */
 const char *visible_owner(void);
+
+/* numbers.c: copies a part of the live record of a whole card. */
+nvmlReturn_t live_of(nvmlDevice_t device, size_t offset, void *to, size_t size);
 
 /* handles.c */
 nvmlReturn_t place_of(nvmlDevice_t device, struct place *place);

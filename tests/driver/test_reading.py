@@ -290,6 +290,90 @@ def test_others_go_on_while_it_is_replaced(
     assert wrong == []
 
 
+# Asks a card for its UUID and its number, in two threads, until its input ends.
+ASKER = """
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+static void *device;
+static int (*name)(void *, char *, unsigned), (*number)(void *, unsigned *);
+static char known[96];
+static unsigned known_number, wrong;
+static volatile int over;
+static void *ask(void *nothing)
+{
+    char found[96];
+    unsigned found_number;
+    while (!over)
+        if (name(device, found, sizeof found) || strcmp(found, known) ||
+            number(device, &found_number) || found_number != known_number)
+            __atomic_add_fetch(&wrong, 1, __ATOMIC_RELAXED);
+    return nothing;
+}
+int main(int count, char **arguments)
+{
+    void *library = dlopen(arguments[count - 1], RTLD_NOW);
+    int (*init)(void) = dlsym(library, "nvmlInit_v2");
+    int (*find)(unsigned, void **) = dlsym(library, "nvmlDeviceGetHandleByIndex_v2");
+    name = dlsym(library, "nvmlDeviceGetUUID");
+    number = dlsym(library, "nvmlDeviceGetPowerUsage");
+    if (init() || find(3, &device) || name(device, known, sizeof known) ||
+        number(device, &known_number))
+        return 1;
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, ask, NULL);
+    puts("ready");
+    fflush(stdout);
+    getchar();
+    over = 1;
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    return wrong != 0;
+}
+"""
+
+
+def test_no_getter_says_what_another_card_is(
+    library_path: Path, state: StateFile, tmp_path: Path
+) -> None:
+    """Whose number in the file is the one that its own card had in the file before."""
+    (source := tmp_path / "asker.c").write_text(ASKER)
+    command = hatch_build.own_compiler()
+    assert command is not None, "the library was compiled"
+    program = tmp_path / "asker"
+    subprocess.run([*command, "-o", program, source, "-ldl", "-lpthread"], check=True)
+    with subprocess.Popen(
+        [program, library_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as asker:
+        assert asker.stdout is not None
+        assert asker.stdout.readline() == b"ready\n"
+        current = state
+        for generation in range(2, 300):
+            other = current.replaced(cards=8, generation=generation, first=generation % 4)
+            if current is not state:
+                current.close()
+            current = other
+        asker.communicate(b"\n")
+    current.close()
+    assert asker.returncode == 0
+
+
+def test_a_new_file_that_cannot_be_read(nvml: ModuleType, state: StateFile) -> None:
+    """The last state stays, also where the file that has moved is the one that is found."""
+    card = nvml.nvmlDeviceGetHandleByIndex(1)
+    with state.path.open("r+b") as file:
+        file.seek(layout.HEADER.offset("moved"))
+        file.write(b"\1")
+    assert (nvml.nvmlDeviceGetUUID(card), nvml.nvmlDeviceGetCount()) == (card_uuid(1), 8)
+    state.path.rename(state.path.with_suffix(".gone"))
+    assert nvml.nvmlDeviceGetUUID(card) == card_uuid(1)
+    assert nvml.nvmlDeviceGetPowerUsage(card) == 250_001
+    state.path.write_bytes(b"of another version")
+    assert nvml.nvmlDeviceGetPowerUsage(nvml.nvmlDeviceGetHandleByIndex(2)) == 250_002
+
+
 @pytest.mark.parametrize(
     ("damage", "expected"),
     [
