@@ -51,8 +51,9 @@ class FleetPods:
         self._fleet = fleet
         self._watch = watch
         self._seen = seen
-        self._listed: set[PodKey] | None = None
-        """Those that have come so far of a list; None: none is being read."""
+        self._listed: set[tuple[Member, PodKey]] | None = None
+        """Those that have come so far of a list; None: none is being read. A pod of the same name
+        may have been on another node."""
         self._shared: dict[Hashable, Any] = {}
         self.is_read = False
         """Whether all pods have been read once."""
@@ -78,7 +79,7 @@ class FleetPods:
                 continue
             key = thing["metadata"]["namespace"], thing["metadata"]["name"]
             if self._listed is not None:
-                self._listed.add(key)
+                self._listed.add((member, key))
             has_changed |= self._take(member, key, None if change.is_gone else read_pod(thing))
             if self._seen is not None:
                 self._seen(member, thing, change.is_gone)
@@ -107,11 +108,11 @@ class FleetPods:
         member.pods[small.namespace, small.name] = small
         return True
 
-    def _drop_all_but(self, listed: set[PodKey]) -> bool:
+    def _drop_all_but(self, listed: set[tuple[Member, PodKey]]) -> bool:
         has_changed = False
         for member in self._fleet.members.values():
             for key in [*member.pods] if member.pods else ():
-                if key not in listed:
+                if (member, key) not in listed:
                     has_changed |= self._take(member, key, None)
         return has_changed
 

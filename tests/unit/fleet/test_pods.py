@@ -76,6 +76,15 @@ def test_what_a_list_in_pages_does_not_have_is_gone(fleet: Fleet) -> None:
     assert names(fleet) == ["p1", "p3", "p4"]
 
 
+def test_a_pod_that_is_on_another_node_when_all_are_read_again_is_on_that_alone(
+    fleet: Fleet,
+) -> None:
+    pods = FleetPods(fleet, nothing)
+    pods.follow(Change([pod("web-0", "a-0")]))
+    pods.follow(Change([pod("web-0", "a-1")], is_all=True))
+    assert (names(fleet, "a-0"), names(fleet, "a-1")) == ([], ["web-0"])
+
+
 def test_nobody_is_told_of_what_makes_no_difference(fleet: Fleet) -> None:
     pods = FleetPods(fleet, nothing)
     changed = fleet.changes.next()
