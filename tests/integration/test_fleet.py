@@ -136,6 +136,29 @@ def test_who_insists_waits_longer_each_time(tmp_path: Path, monkeypatch: Any) ->
     with_server(tmp_path, scenario)
 
 
+def test_who_changes_a_node_again_meanwhile_is_not_answered_sooner(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(controller_module, "Backoff", lambda first: Backoff(first=1000))
+
+    async def scenario(server: FakeApiServer) -> None:
+        async with keeping(fleet := fleet_of()) as controller:
+            await all_there(fleet)
+            server.label("a100-0", {names.POOL: "mine"})
+            await until(lambda: controller.status()["disputes"] == ["a100-0"])
+            before = writes(server)
+            server.label("a100-0", {names.RACK: "mine"})
+            server.put("nodes", ready(nodes(server)["a100-0"]))
+            await until(lambda: fleet.members["a100-0"].is_ready)
+            # This one comes after it: were it written, it would have been by now.
+            act(fleet, "fail", "a100-1")
+            await server.wait_until(lambda: allocatable(server, "a100-1") == "0")
+            assert writes(server) == before + 1
+            assert server.labels("a100-0")[names.POOL] == "mine"
+
+    with_server(tmp_path, scenario)
+
+
 class Middle(Random):
     def uniform(self, a: float, b: float) -> float:
         return b

@@ -22,6 +22,9 @@ class Agenda:
     def __len__(self) -> int:
         return len(self._times)
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._times
+
     def add(self, name: str, after: float = 0.0) -> None:
         """Let a name be due after some seconds; if it is due earlier already, that stays so."""
         at = self._clock() + after

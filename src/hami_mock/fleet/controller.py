@@ -170,7 +170,8 @@ class Controller:
         self._found[name] = found
         if was_right and not is_awake:
             self._dispute(name, "changed")
-        else:
+        elif is_awake or name not in self._agenda:
+            # Whoever changes it again while its time hasn't come doesn't bring that nearer.
             self._agenda.add(name)
 
     def _compare_all(self, there: set[str]) -> None:
