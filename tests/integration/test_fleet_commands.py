@@ -17,6 +17,7 @@ from hami_mock.fleet import names
 from hami_mock.fleet.fleet import Fleet
 from hami_mock.fleet.running import Options
 from tests.integration.fake_api_server import FakeApiServer
+from tests.integration.fleet_pods_rig import GPU, asking_pod
 from tests.integration.fleet_rig import nodes, with_server, writes
 from tests.integration.waiting import until
 from tests.unit.fleet.rig import fleet_of
@@ -29,6 +30,7 @@ pools:
   - {name: a100, nodes: 3, zone: [eu-1, eu-2], rack: 2, nvidia: {cards: 2, model: A100-SXM4-80GB}}
 """
 SLICE = "resourceslices"
+MEMORY = "nvidia.com/gpumem"
 
 Command = Callable[..., Any]
 
@@ -108,6 +110,61 @@ def test_verbs_act_on_what_they_name(tmp_path: Path, command: Command) -> None:
 
 def faults_of(fleet: Fleet, name: str) -> int:
     return len(fleet.members[name].faults)
+
+
+def test_what_pods_have_of_a_card_that_failed_counts_for_as_long_as_they_are_there(
+    tmp_path: Path, command: Command
+) -> None:
+    asked = {GPU: "1", MEMORY: "1000"}
+
+    async def scenario(server: FakeApiServer) -> None:
+        def shown(what: str) -> int:
+            return int(nodes(server)["a100-0"]["status"]["allocatable"][what])
+
+        def plain() -> Fleet:
+            return fleet_of(options="hami: true\nvendors: nvidia\nlabels: gfd")
+
+        fleet = plain()
+        member = fleet.members["a100-0"]
+        card = fleet.state(member).node.cards[0].uuid
+        thing = asking_pod("p", "a100-0", card, asks=asked, phase="Running", bind_phase="success")
+        async with running(tmp_path, fleet):
+            server.put("pods", thing)
+            await until(lambda: bool(member.pods))
+            await command("fail", "a100-0:0")
+            await server.wait_until(lambda: shown(MEMORY) == 81920 + 1000)
+            server.put("pods", thing | {"metadata": thing["metadata"] | {"name": "q"}})
+            await server.wait_until(lambda: shown(MEMORY) == 81920 + 2000)
+            server.remove("pods", "q", "default")
+            await server.wait_until(lambda: shown(MEMORY) == 81920 + 1000)
+        before = writes(server)
+        async with running(tmp_path, plain()):
+            assert shown(MEMORY) == 81920 + 1000
+            assert writes(server) == before
+            server.remove("pods", "p", "default")
+            await server.wait_until(lambda: shown(MEMORY) == 81920)
+
+    with_server(tmp_path, scenario)
+
+
+def test_pods_that_come_and_go_write_nothing_of_a_node_with_a_fault_that_they_do_not_have(
+    tmp_path: Path, command: Command
+) -> None:
+    async def scenario(server: FakeApiServer) -> None:
+        fleet = fleet_of(options="hami: true\nvendors: nvidia\nlabels: gfd")
+        member = fleet.members["a100-0"]
+        card = fleet.state(member).node.cards[0].uuid
+        async with running(tmp_path, fleet):
+            await command("degrade", "a100-0")
+            await server.wait_until(lambda: names.FAULTS in server.annotations("nodes", "a100-0"))
+            before = writes(server)
+            server.put("pods", asking_pod("p", "a100-0", card, phase="Running"))
+            await until(lambda: bool(member.pods))
+            server.remove("pods", "p", "default")
+            await until(lambda: not member.pods and not fleet.changed)
+            assert writes(server) == before
+
+    with_server(tmp_path, scenario)
 
 
 def test_scale_and_scenario_over_the_socket(tmp_path: Path, command: Command) -> None:

@@ -44,10 +44,20 @@ class Controller:
     name = "nodes"
 
     def __init__(
-        self, fleet: Fleet, kubernetes: Kubernetes, budget: Budget, seen: Seen | None = None
+        self,
+        fleet: Fleet,
+        kubernetes: Kubernetes,
+        budget: Budget,
+        seen: Seen | None = None,
+        knows_pods: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Make one; `seen` is told of each node of the fleet as the API server has it."""
+        """Make one; `seen` is told of each node of the fleet as the API server has it.
+
+        `knows_pods` tells whether the members have their pods: what these have of cards that have
+        failed counts. `Fleet.orders` is sent when it turns true.
+        """
         self._seen = seen
+        self._knows_pods = knows_pods
         self._fleet = fleet
         self._kubernetes = kubernetes
         self._budget = budget
@@ -55,6 +65,8 @@ class Controller:
         self._ours: dict[str, Ours] = {}
         self._found: dict[str, Object] = {}
         """What is to be written of nodes that aren't as they should be; few at a time."""
+        self._unjudged: set[str] = set()
+        """Nodes with faults that were seen before their pods."""
         self._disputes: dict[str, tuple[Backoff, float]] = {}
         """Nodes that somebody else changes, and when they did last."""
         self._failures = Backoff(first=0.5)
@@ -159,6 +171,9 @@ class Controller:
         if name in self._fleet.changed:
             self._agenda.add(name)
             return
+        if member.faults and not self._knows_pods():
+            self._unjudged.add(name)
+            return
         made = made or self._made(member)
         # Most are as they were made, which is quickly seen.
         is_as_made = mark == ours.mark(made.wanted) and not is_awake
@@ -208,7 +223,8 @@ class Controller:
             ordered = self._fleet.orders.next()
             until = self._fleet.end_overdue() - time.time()
             if self._is_settled:
-                for name in (*self._fleet.changed, *self._fleet.leaving):
+                unjudged = self._unjudged if self._knows_pods() else ()
+                for name in (*self._fleet.changed, *self._fleet.leaving, *unjudged):
                     self._agenda.add(name)
             now = anyio.current_time()
             over = [n for n, (_, last) in self._disputes.items() if now - last > _QUIET_SECONDS]
@@ -233,13 +249,17 @@ class Controller:
         if name in self._fleet.leaving:
             await self._delete(name)
         elif member is None:
-            return
+            self._unjudged.discard(name)
         elif not member.is_there:
             await self._create(member)
         elif name in self._fleet.changed:
             await self._rewrite(member)
         elif name in self._found:
             await self._patch(member, self._found.pop(name))
+        elif name in self._unjudged:
+            node = await self._kubernetes.node(name)
+            self._unjudged.discard(name)
+            self._look_at(node)
 
     async def _create(self, member: Member) -> None:
         name, made = member.name, self._made(member)
@@ -258,11 +278,15 @@ class Controller:
         """Write all that is ours of a node, after something began or ended there."""
         made, ours = self._made(member), self._ours_of(member)
         self._fleet.changed.discard(member.name)
+        if member.right and member.right == ours.mark(made.wanted):
+            return  # other pods have as much of it
         self._found.pop(member.name, None)
         whole = patch(made, ours, None, time.time())
         try:
             await self._patch(member, whole)
         except ClusterError:
+            # It may have been written all the same.
+            member.right = 0
             self._fleet.changed.add(member.name)
             raise
 

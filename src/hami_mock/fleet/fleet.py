@@ -19,7 +19,7 @@ from hami_mock.fleet.faults import Kept
 from hami_mock.fleet.kinds import FLEET_VERBS, refuse_call
 from hami_mock.fleet.member import Member, PodKey
 from hami_mock.fleet.naming import Naming
-from hami_mock.fleet.nodes import state_of
+from hami_mock.fleet.nodes import assigned_holders, state_of
 from hami_mock.fleet.targets import Found
 from hami_mock.kit.broadcast import Broadcast
 from hami_mock.kit.similar import did_you_mean
@@ -80,6 +80,9 @@ class Fleet:
         state = state_of(member.pool, member.index, member.faults)
         # Of those that there are now: who looks may wait meanwhile.
         state.pods = dict(member.pods or {})
+        if member.faults and state.pods:
+            # What they have of a card that has failed counts.
+            state.holders.name(assigned_holders(state))
         return state
 
     def find(self, words: Iterable[str]) -> list[Found]:

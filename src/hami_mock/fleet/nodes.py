@@ -5,12 +5,13 @@ what is wrong with a few of them.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from hami_mock.fleet import names
+from hami_mock.kubelet.holder import Container, Holder
 from hami_mock.node.amounts import amount
 from hami_mock.node.cards import card_uuid
 from hami_mock.node.event_kinds import Kind
@@ -18,6 +19,7 @@ from hami_mock.node.events import EventLog
 from hami_mock.node.fault import Fault
 from hami_mock.node.fault_kinds import DOWN, STOPPED
 from hami_mock.node.labels import node_labels
+from hami_mock.node.pods import Pod
 from hami_mock.node.resources import Resource
 from hami_mock.node.sizing import Node
 from hami_mock.node.state import Health, NodeState
@@ -71,6 +73,25 @@ def state_with(node: Node, ignored_xids: Set[int], faults: Iterable[Fault]) -> N
     if faults := tuple(faults):
         state.begin_faults(*faults)
     return state
+
+
+def assigned_holders(state: NodeState) -> Iterator[Holder]:
+    """Yield who holds devices of the cards that HAMi's scheduler has assigned to them.
+
+    Of other pods nobody knows which cards they have: here is no kubelet that picks devices.
+    """
+    slots = [resource.name for resource in state.node.resources if resource.has_slots]
+    for container in state.assigned():
+        pod = state.pods[container[:2]]
+        asked = pod.requests.get(container[2], {})
+        counts = {name: asked[name] for name in slots if asked.get(name)}
+        devices = {name: device_ids(pod, container, count) for name, count in counts.items()}
+        yield Holder(container, devices)
+
+
+def device_ids(pod: Pod, container: Container, count: int) -> tuple[str, ...]:
+    """Return IDs of devices that a container has, of whatever card."""
+    return tuple(f"{pod.uid}/{container[2]}/{number}" for number in range(count))
 
 
 def offered(state: NodeState) -> list[Resource]:

@@ -72,7 +72,6 @@ class FleetPods:
         """Take over what a watch yields."""
         if change.is_all:
             self._listed = set()
-        has_changed = False
         for thing in change.things:
             member = self._fleet.members.get(thing["spec"].get("nodeName", ""))
             if member is None:
@@ -80,41 +79,48 @@ class FleetPods:
             key = thing["metadata"]["namespace"], thing["metadata"]["name"]
             if self._listed is not None:
                 self._listed.add((member, key))
-            has_changed |= self._take(member, key, None if change.is_gone else read_pod(thing))
+            self._take(member, key, None if change.is_gone else read_pod(thing))
             if self._seen is not None:
                 self._seen(member, thing, change.is_gone)
         if self._listed is not None and not change.has_more:
-            has_changed |= self._drop_all_but(self._listed)
-            self._listed, self.is_read = None, True
-        if has_changed:
-            self._fleet.changes.send()
+            self._drop_all_but(self._listed)
+            self._listed = None
+            if not self.is_read:
+                self.is_read = True
+                self._fleet.tell_orders()
 
-    def _take(self, member: Member, key: PodKey, pod: Pod | None) -> bool:
-        """Keep a pod, or forget it if there is none (any more); tell whether that is news."""
+    def _take(self, member: Member, key: PodKey, pod: Pod | None) -> None:
+        """Keep a pod, or forget it if there is none (any more)."""
         before = member.pods.get(key) if member.pods else None
         if pod is None or pod.is_over:
             if member.pods and before is not None:
                 del member.pods[key]
                 member.pods = member.pods or None
-            return before is not None
+                self._tell(member)
+            return
         small = self._small(pod)
         if small == before:
-            return False
+            return
         if member.pods is None:
             member.pods = {}
         if before is None and len(member.pods) >= _MOST_PODS:
-            return False
+            return
         # The key's texts are the pod's own, not those of an object that goes.
         member.pods[small.namespace, small.name] = small
-        return True
+        self._tell(member)
 
-    def _drop_all_but(self, listed: set[tuple[Member, PodKey]]) -> bool:
-        has_changed = False
+    def _tell(self, member: Member) -> None:
+        if self.is_read:
+            self._fleet.pods_changed(member)
+        else:
+            # Whoever keeps the nodes looks at them when all pods have been read.
+            self._fleet.changes.send()
+
+    def _drop_all_but(self, listed: set[tuple[Member, PodKey]]) -> None:
         for member in self._fleet.members.values():
             for key in [*member.pods] if member.pods else ():
                 if (member, key) not in listed:
-                    has_changed |= self._take(member, key, None)
-        return has_changed
+                    self._take(member, key, None)
 
     def _small(self, pod: Pod) -> Pod:
         """Return a pod without what nobody reads once it is bound; what is alike is the same."""

@@ -10,6 +10,7 @@ from math import ceil
 
 from hami_mock.fleet.fleet import Fleet
 from hami_mock.fleet.member import Member, PodKey
+from hami_mock.fleet.nodes import device_ids
 from hami_mock.kubelet.holder import Holder
 from hami_mock.node.cards import Card
 from hami_mock.node.damage import Damage
@@ -190,7 +191,7 @@ def _holders(state: NodeState, before: _Slots, kept: _Slots) -> Iterator[Holder]
                 if not count or not resource.has_slots:
                     continue
                 if container in assigned:
-                    devices[resource.name] = tuple(f"{pod.uid}/{name}/{i}" for i in range(count))
+                    devices[resource.name] = device_ids(pod, container, count)
                     continue
                 at = key, name, resource.name
                 own = before.get(at) or tuple(_free(state, resource.name, taken, count))

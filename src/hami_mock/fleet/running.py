@@ -57,7 +57,9 @@ class Running:
         self.binder = Binder(fleet, Paid(kubernetes, self.budget))
         binds = options.bind == "agent"
         seen = self.binder.left.see if binds else None
-        self.controller = Controller(fleet, kubernetes, self.budget, seen)
+        self.controller = Controller(
+            fleet, kubernetes, self.budget, seen, lambda: self.pods.is_read
+        )
         self.pods = FleetPods(
             fleet,
             lambda: kubernetes.watch_pages(PODS, fields=BOUND),

@@ -28,6 +28,7 @@ class Ours(NamedTuple):
     """What is ours of a pool's nodes; all else is left as others write it.
 
     `reports` are the annotations in which plugins report: ours too, but written every half minute.
+    `stamps` are those labels that only say when they were written.
     `note` is what a node's annotation says of all this.
     """
 
@@ -35,6 +36,7 @@ class Ours(NamedTuple):
     annotations: tuple[str, ...]
     resources: tuple[str, ...]
     reports: tuple[str, ...]
+    stamps: tuple[str, ...]
     note: str
 
     @classmethod
@@ -51,7 +53,8 @@ class Ours(NamedTuple):
             (*cards, *reports),
             tuple(key for key in resources if key not in _EVERY_RESOURCE),
         )
-        return cls(labels, (*_OWN, *cards), resources, reports, own.text)
+        stamped = tuple(stamps().intersection(labels))
+        return cls(labels, (*_OWN, *cards), resources, reports, stamped, own.text)
 
     def noted(self, node: Object) -> Object:
         """Return a node as it was made, with the annotation that says what of it is ours."""
@@ -65,8 +68,9 @@ class Ours(NamedTuple):
         """
         labels, notes, status = labels_of(node), annotations_of(node), node["status"]
         capacity, allocatable = status.get("capacity") or {}, status.get("allocatable") or {}
+        told = {key: labels.get(key, "").isdecimal() for key in self.stamps}
         shown = (
-            tuple(map(labels.get, self.labels)),
+            tuple(map({**labels, **told}.get, self.labels)),
             tuple(map(notes.get, self.annotations)),
             tuple(map(capacity.get, self.resources)),
             tuple(map(allocatable.get, self.resources)),
@@ -98,7 +102,7 @@ def patch(made: Made, ours: Ours, node: Object | None, now: float) -> Object:
     labels = labels_of(node) if node else {}
     notes = annotations_of(node) if node else {}
     metadata, status = wanted["metadata"], wanted["status"]
-    right = {key: labels[key] for key in stamps() if labels.get(key, "").isdecimal()}
+    right = {key: labels[key] for key in ours.stamps if labels.get(key, "").isdecimal()}
     own = {key: metadata["annotations"].get(key) for key in (_OWN if node else _OWN[:-1])}
     changed = {
         "labels": _differing(ours.labels, {**metadata["labels"], **right}, labels, is_all=not node),

@@ -97,6 +97,21 @@ def test_nobody_is_told_of_what_makes_no_difference(fleet: Fleet) -> None:
     assert changed.is_set()
 
 
+def test_a_node_with_a_fault_is_looked_at_when_its_pods_change(fleet: Fleet) -> None:
+    pods = FleetPods(fleet, nothing)
+    fleet.act("fail", fleet.find(["a-0"]))
+    fleet.changed.clear()
+    ordered = fleet.orders.next()
+    pods.follow(Change([pod("p1"), pod("p2", "a-1")], is_all=True))
+    # Of all that are read at first only the end is told.
+    assert ordered.is_set()
+    assert fleet.changed == set()
+    pods.follow(Change([pod("p2", "a-1")], is_gone=True))
+    assert fleet.changed == set()
+    pods.follow(Change([pod("p1", phase="Succeeded")]))
+    assert fleet.changed == {"a-0"}
+
+
 def test_little_is_kept_of_a_pod_and_what_is_alike_is_kept_once(fleet: Fleet) -> None:
     pods = FleetPods(fleet, nothing)
     told = {

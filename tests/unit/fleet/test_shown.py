@@ -53,6 +53,17 @@ def test_only_what_differs_is_written() -> None:
     assert ours.mark(node) != ours.mark(whole.wanted)
 
 
+def test_when_labels_were_written_is_no_matter() -> None:
+    fleet = fleet_of(options="hami: true\nvendors: nvidia\nlabels: gfd")
+    whole, ours = made(fleet)
+    later, _ = made(fleet, now=NOW + 60)
+    stamp = "nvidia.com/gfd.timestamp"
+    assert whole.wanted["metadata"]["labels"][stamp] != later.wanted["metadata"]["labels"][stamp]
+    assert ours.mark(whole.wanted) == ours.mark(later.wanted)
+    del later.wanted["metadata"]["labels"][stamp]
+    assert ours.mark(whole.wanted) != ours.mark(later.wanted)
+
+
 def test_what_a_file_of_before_asked_for_is_taken_away() -> None:
     before = "{name: a100, nodes: 1, rack: r, labels: {x/y: z}, iluvatar: {cards: 2}}"
     fleet = fleet_of(before, options="hami: true\nvendors: [nvidia, iluvatar]\nlabels: gfd")
