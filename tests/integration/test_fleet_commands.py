@@ -13,9 +13,13 @@ import pytest
 
 from hami_mock.cli.fleet.up import up
 from hami_mock.cli.main import main
-from hami_mock.fleet import names
+from hami_mock.cluster.kubernetes import Kubernetes
+from hami_mock.control.protocol import Request
+from hami_mock.errors import StartError
+from hami_mock.fleet import control, names
+from hami_mock.fleet.control import FleetCommands
 from hami_mock.fleet.fleet import Fleet
-from hami_mock.fleet.running import Options
+from hami_mock.fleet.running import Options, Running
 from tests.integration.fake_api_server import FakeApiServer
 from tests.integration.fleet_pods_rig import GPU, asking_pod
 from tests.integration.fleet_rig import nodes, with_server, writes
@@ -163,6 +167,44 @@ def test_pods_that_come_and_go_write_nothing_of_a_node_with_a_fault_that_they_do
             server.remove("pods", "p", "default")
             await until(lambda: not member.pods and not fleet.changed)
             assert writes(server) == before
+
+    with_server(tmp_path, scenario)
+
+
+FAIL = Request("fail", {"targets": ["a100-1"]})
+
+
+def test_what_is_asked_before_the_nodes_are_read_is_done_after(tmp_path: Path) -> None:
+    async def scenario(server: FakeApiServer) -> None:
+        async with running(tmp_path):
+            pass
+        fleet, answers = fleet_of(), []
+        async with Kubernetes() as kubernetes, anyio.create_task_group() as tasks:
+            process = Running(fleet, kubernetes, Options(writes=0))
+
+            async def ask() -> None:
+                answers.append(await FleetCommands(process, tasks).run(FAIL))
+
+            tasks.start_soon(ask)
+            await anyio.wait_all_tasks_blocked()
+            await tasks.start(process.run)
+            await server.wait_until(lambda: names.FAULTS in server.annotations("nodes", "a100-1"))
+            assert [answer["summary"] for answer in answers] == [["2 cards now unhealthy: a100-1"]]
+            tasks.cancel_scope.cancel()
+
+    with_server(tmp_path, scenario)
+
+
+def test_what_is_asked_while_the_nodes_cannot_be_read_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(control, "_PATIENCE_SECONDS", 0)
+
+    async def scenario(_: FakeApiServer) -> None:
+        async with Kubernetes() as kubernetes, anyio.create_task_group() as tasks:
+            commands = FleetCommands(Running(fleet_of(), kubernetes, Options()), tasks)
+            with pytest.raises(StartError, match="hasn't read its nodes"):
+                await commands.run(FAIL)
 
     with_server(tmp_path, scenario)
 

@@ -26,6 +26,7 @@ OPEN, CLOSE = "\x1b[?1049h", "\x1b[?1049l"
 def told_fleet(fleet: Fleet, path: str) -> Iterator[BlockingPortal]:
     """Answer on a control socket for a fleet that no API server has."""
     running = Running(fleet, cast(Any, None), Options(control_socket=path))
+    running.controller.is_settled = True
     with start_blocking_portal() as portal:
         task, _ = portal.start_task(ControlServer(path, partial(FleetCommands, running)).run)
         try:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import anyio
 from anyio.abc import TaskGroup
 
 from hami_mock.control.commands import (
@@ -17,7 +18,7 @@ from hami_mock.control.commands import (
     event_operations,
 )
 from hami_mock.control.protocol import Request
-from hami_mock.errors import UsageError
+from hami_mock.errors import StartError, UsageError
 from hami_mock.faults.targets import listed
 from hami_mock.fleet.faults import alike, told
 from hami_mock.fleet.kinds import FLEET_VERBS
@@ -47,6 +48,8 @@ _SIZES: Kinds = {
 
 FLEET = "fleet"
 """The argument that says of which fleet something is asked; without it, of whichever is here."""
+_PATIENCE_SECONDS = 10.0
+"""So long a command waits for the nodes to be read."""
 
 
 class FleetCommands(Answering):
@@ -70,14 +73,30 @@ class FleetCommands(Answering):
         )
 
     async def run(self, request: Request) -> Any:
-        """Do what is asked. Raises UsageError if it is asked of another fleet."""
+        """Do what is asked.
+
+        Raises UsageError if it is asked of another fleet, StartError if it can't be done yet.
+        """
         own, arguments = self._fleet.name, dict(request.arguments)
         if (meant := arguments.pop(FLEET, own)) != own:
             raise UsageError(
                 f"--name: the fleet at this socket is {own!r}, not {cut(str(meant))!r}: give "
                 f"--name {own}, or the other's --control-socket"
             )
+        if request.command in (*FLEET_VERBS, "scale", "play"):
+            await self._until_read()
         return await super().run(replace(request, arguments=arguments))
+
+    async def _until_read(self) -> None:
+        """Wait for the nodes: they bring faults, and would undo what was done before."""
+        controller = self._running.controller
+        with anyio.move_on_after(_PATIENCE_SECONDS):
+            await self._fleet.changes.wait_until(lambda: controller.is_settled)
+        if not controller.is_settled:
+            raise StartError(
+                "the fleet's process hasn't read its nodes from the API server yet (its log says "
+                "why): try again when `hami-mock fleet status` shows them"
+            )
 
     async def _act(self, verb: str, **arguments: Any) -> dict[str, Any]:
         given = {key: value for key, value in arguments.items() if key not in ("targets", "for")}

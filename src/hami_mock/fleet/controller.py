@@ -70,7 +70,8 @@ class Controller:
         self._disputes: dict[str, tuple[Backoff, float]] = {}
         """Nodes that somebody else changes, and when they did last."""
         self._failures = Backoff(first=0.5)
-        self._is_settled = False
+        self.is_settled = False
+        """Whether all nodes have been read once, with the faults that they had."""
         self.error = "the nodes haven't been read from the API server yet"
         self.problems: dict[str, str] = {}
         """Nodes that can't be made, and why."""
@@ -99,7 +100,7 @@ class Controller:
 
     @property
     def not_ready(self) -> str:
-        return f"nodes can't be kept: {self.error}" if self.error and self._is_settled else ""
+        return f"nodes can't be kept: {self.error}" if self.error and self.is_settled else ""
 
     # What is there.
 
@@ -152,7 +153,7 @@ class Controller:
 
         A fleet of before may have had more nodes, or others than its first ones.
         """
-        if not self._is_settled and (member := self._fleet.adopt(name)):
+        if not self.is_settled and (member := self._fleet.adopt(name)):
             return member
         self._fleet.leaving[name] = ()
         self._agenda.add(name)
@@ -161,7 +162,7 @@ class Controller:
     def _compare(self, member: Member, node: Object, made: Made | None = None) -> None:
         """See whether a node is as it should be; if not, it is written."""
         name, ours = member.name, self._ours_of(member)
-        if not self._is_settled:
+        if not self.is_settled:
             self._fleet.restore(member, annotations_of(node).get(names.FAULTS))
         mark = ours.mark(node)
         is_awake = member.is_stopped and member.is_ready
@@ -191,8 +192,8 @@ class Controller:
 
     def _compare_all(self, there: set[str]) -> None:
         """Make what is missing, after all nodes were read."""
-        if not self._is_settled:
-            self._is_settled = True
+        if not self.is_settled:
+            self.is_settled = True
             for pool in self._fleet.pools:
                 self._fleet.scale(pool.name, pool.nodes)
         for name, member in self._fleet.members.items():
@@ -222,7 +223,7 @@ class Controller:
         while True:
             ordered = self._fleet.orders.next()
             until = self._fleet.end_overdue() - time.time()
-            if self._is_settled:
+            if self.is_settled:
                 unjudged = self._unjudged if self._knows_pods() else ()
                 for name in (*self._fleet.changed, *self._fleet.leaving, *unjudged):
                     self._agenda.add(name)

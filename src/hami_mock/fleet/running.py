@@ -64,7 +64,7 @@ class Running:
             fleet,
             lambda: kubernetes.watch_pages(PODS, fields=BOUND),
             self.binder.see if binds else None,
-            lambda: not self.controller.error,
+            lambda: self.controller.is_settled,
         )
         self.handshakes = Handshakes(fleet, kubernetes, self.budget)
         self.stage = Stage(OnFleet(fleet))
