@@ -142,6 +142,10 @@ def test_what_pods_have_of_a_card_that_failed_counts_for_as_long_as_they_are_the
             server.remove("pods", "q", "default")
             await server.wait_until(lambda: shown(MEMORY) == 81920 + 1000)
         before = writes(server)
+        path = tmp_path / "f.yaml"
+        path.write_text(FILE.replace("dra: nvidia", "labels: gfd"))
+        _, out, _ = await command("doctor", str(path))
+        assert "as the file says" not in out
         async with running(tmp_path, plain()):
             assert shown(MEMORY) == 81920 + 1000
             assert writes(server) == before
@@ -319,10 +323,10 @@ def test_the_doctor_sees_that_nobody_plays_the_nodes(tmp_path: Path, command: Co
         ready = {"conditions": [{"type": "Ready", "status": "True"}]}
         for thing in nodes(server).values():
             server.put("nodes", {**thing, "status": {**thing["status"], **ready}})
+        before = writes(server)
         code, out, _ = await command("doctor", str(path), "-o", "json")
         changed = next(row for row in json.loads(out) if row["severity"] == "warning")
         assert changed["what"] == "1 aren't as the file says: a100-1: nvidia.com/gpumem"
-        before = writes(server)
         assert writes(server) == before
 
     with_server(tmp_path, scenario)

@@ -8,13 +8,15 @@ from statistics import median
 from typing import Any
 
 from hami_mock.cluster.kubernetes import Kubernetes, Object, annotations_of, labels_of
-from hami_mock.cluster.resources import DEPLOYMENTS, LEASES, NODES
+from hami_mock.cluster.resources import DEPLOYMENTS, LEASES, NODES, PODS
 from hami_mock.errors import ClusterError
 from hami_mock.fleet import names
 from hami_mock.fleet.examining import Facts
 from hami_mock.fleet.fleet import Fleet
 from hami_mock.fleet.nodes import node_object
+from hami_mock.fleet.pods import BOUND
 from hami_mock.fleet.shown import Made, Ours, is_ready, patch
+from hami_mock.sources.pods import read_pod
 
 _QUESTIONS = 9
 _LEASES = 5
@@ -31,6 +33,7 @@ async def look(
     silent: list[str] = []
     not_ready: list[str] = []
     changed: dict[str, list[str]] = {}
+    faulty: list[Object] = []
     nodes = stopped = 0
     async with aclosing(kubernetes.pages(NODES, labels=f"{names.FLEET}={name}")) as pages:
         async for page in pages:
@@ -43,17 +46,31 @@ async def look(
                     (not_ready if node["status"].get("conditions") else silent).append(own)
                 if fleet is not None and (keys := _differing(fleet, node)):
                     changed[own] = keys
+                    faulty += [node] if names.FAULTS in annotations_of(node) else []
+    if fleet is not None and faulty:
+        # What their pods have of cards that failed counts too.
+        await _read_pods(kubernetes, fleet)
+        changed |= {node["metadata"]["name"]: _differing(fleet, node) for node in faulty}
     return Facts(
         nodes=nodes,
         stopped=stopped,
         silent=silent,
         not_ready=not_ready,
         lease_ages=await _leases(kubernetes, not_ready[:_LEASES]),
-        changed=changed,
+        changed={name: keys for name, keys in changed.items() if keys},
         answer_seconds=await _answer_seconds(kubernetes),
         status=status,
         hami=await _hami(kubernetes),
     )
+
+
+async def _read_pods(kubernetes: Kubernetes, fleet: Fleet) -> None:
+    async with aclosing(kubernetes.pages(PODS, BOUND)) as pages:
+        async for page in pages:
+            for thing in page:
+                if member := fleet.members.get(thing["spec"].get("nodeName", "")):
+                    pod = read_pod(thing)
+                    member.pods = {**(member.pods or {}), (pod.namespace, pod.name): pod}
 
 
 def _differing(fleet: Fleet, node: Object) -> list[str]:
