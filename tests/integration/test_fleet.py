@@ -136,6 +136,22 @@ def test_who_insists_waits_longer_each_time(tmp_path: Path, monkeypatch: Any) ->
     with_server(tmp_path, scenario)
 
 
+def test_the_label_by_which_the_fleet_knows_its_nodes_is_put_back(tmp_path: Path) -> None:
+    async def scenario(server: FakeApiServer) -> None:
+        async with keeping(fleet := fleet_of()) as controller:
+            await all_there(fleet)
+            server.label("a100-1", {names.FLEET: None})
+            # The list doesn't have it any more; a real server's watch says that it is deleted.
+            server.forget_history = True
+            server.end_watches()
+            await server.wait_until(lambda: server.labels("a100-1").get(names.FLEET) == "test")
+            server.forget_history = False
+            await all_there(fleet)
+            assert controller.status()["problems"] == {}
+
+    with_server(tmp_path, scenario)
+
+
 def test_who_changes_a_node_again_meanwhile_is_not_answered_sooner(
     tmp_path: Path, monkeypatch: Any
 ) -> None:

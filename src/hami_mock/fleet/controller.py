@@ -269,11 +269,19 @@ class Controller:
             node = await self._budget.write(lambda: self._kubernetes.create(NODES, made.wanted))
         except Conflict:
             node = await self._kubernetes.node(name)
-            if labels_of(node).get(names.FLEET) != self._fleet.name:
+            if not self._is_ours(node):
                 self.problems[name] = "a node of that name is there, and isn't this fleet's"
                 self._agenda.add(name, _AGAIN_SECONDS)
                 return
         self._take(node, made)
+
+    def _is_ours(self, node: Object) -> bool:
+        """Tell whether we made a node, though the watch, which goes by the label, doesn't show it.
+
+        Somebody may have removed the label.
+        """
+        fleet = labels_of(node).get(names.FLEET)
+        return fleet == self._fleet.name or (fleet is None and names.MADE in annotations_of(node))
 
     async def _rewrite(self, member: Member) -> None:
         """Write all that is ours of a node, after something began or ended there."""
