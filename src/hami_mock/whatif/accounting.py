@@ -54,6 +54,21 @@ class Account:
 
     def _asked_of(self, kind: PodKind) -> Amounts:
         room = self._placing.nodes.asked(kind).all
+        cards = self._cards_asked(kind) if self._placing.is_hami else self._counted(room)
+        return cards._replace(cpu=room.get(CPU, 0), ram=room.get(RAM, 0), pods=1)
+
+    def _counted(self, room: Mapping[str, int]) -> Amounts:
+        """Return what a scheduler counts of cards that sees only what nodes have of each."""
+        found = Amounts()
+        for cards in self._cluster.cards.values():
+            names = cards.vendor.resources
+            count, memory, cores = (
+                room.get(name, 0) for name in (names.count, names.memory, names.cores)
+            )
+            found = found.plus(Amounts(count, memory * names.memory_unit, cores))
+        return found
+
+    def _cards_asked(self, kind: PodKind) -> Amounts:
         hami = self._placing.hami
         running, before = Amounts(), Amounts()
         for container, needed in zip(hami.asked(kind), hami.needed(kind), strict=True):
@@ -62,8 +77,7 @@ class Account:
                 before = Amounts(*map(max, zip(before, own, strict=True)))
             else:
                 running = running.plus(own)
-        cards = Amounts(*map(max, zip(before, running, strict=True)))
-        return cards._replace(cpu=room.get(CPU, 0), ram=room.get(RAM, 0), pods=1)
+        return Amounts(*map(max, zip(before, running, strict=True)))
 
     def taken(self, kind: PodKind, shares: Shares) -> Amounts:
         asked = self.asked(kind)
@@ -151,7 +165,7 @@ class Account:
             taken = taken.plus(_sums(parts.left, mine))
             cards += int(parts.cards[mine].sum())
             touched += int(parts.cards[mine & parts.is_used].sum())
-        taken = Amounts(*(a - b for a, b in zip(there, taken, strict=True)))
+        taken = there.minus(taken)
         used = int((cluster.left[PODS] < cluster.all[PODS])[own].sum())
         name, size = cluster.models[pool].pool.name, int(own.sum())
         return PoolUse(name, size, used, cards, touched, there, taken, self.stranded(pool))

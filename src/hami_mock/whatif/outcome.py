@@ -81,6 +81,9 @@ class Amounts(NamedTuple):
     def plus(self, other: "Amounts") -> "Amounts":
         return Amounts(*(a + b for a, b in zip(self, other, strict=True)))
 
+    def minus(self, other: "Amounts") -> "Amounts":
+        return Amounts(*(a - b for a, b in zip(self, other, strict=True)))
+
 
 class Stranded(NamedTuple):
     """What is free and yet of no use: the rest of the card, or of its node, is full.

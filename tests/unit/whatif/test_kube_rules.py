@@ -50,6 +50,17 @@ def test_its_totals_are_the_nodes(tmp_path: Path) -> None:
     assert outcome.cards == ()
 
 
+def test_what_it_counts_over_time_is_what_nodes_have(tmp_path: Path) -> None:
+    pools = fleet(tmp_path, f"name: a, nodes: 1, {_T4}")
+    # Of what a node has it takes no memory, for percentages are another resource.
+    kinds = [pod(card(percent=50)), pod(card(memory=4000, cores=30)), pod(card(100, cores=7))]
+    outcome = placed(pools, *kinds, scheduler="kube")
+    assert outcome.timeline[-1].taken == outcome.taken
+    assert (outcome.taken.slots, outcome.taken.memory, outcome.taken.cores) == (2, 4000, 30)
+    asked = outcome.timeline[-1].asked
+    assert (asked.slots, asked.memory, asked.cores) == (102, 4000, 37)
+
+
 @pytest.mark.parametrize(("policy", "node"), [("binpack", "a-0"), ("spread", "b-0")])
 def test_it_prefers_the_fullest_or_the_emptiest(tmp_path: Path, policy: str, node: str) -> None:
     pools = fleet(
