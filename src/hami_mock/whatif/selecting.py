@@ -64,7 +64,8 @@ class Places:
         if any(labels.get(key) != value for key, value in kind.selector.items()):
             return False
         known = {**labels, FIELD: self._cluster.name(node)}
-        return not kind.terms or any(holds(term, known) for term in kind.terms)
+        # A term without conditions selects no node.
+        return not kind.terms or any(term and holds(term, known) for term in kind.terms)
 
 
 def holds(term: Iterable[Match], labels: Mapping[str, str]) -> bool:

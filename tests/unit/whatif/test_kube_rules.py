@@ -61,6 +61,13 @@ def test_what_it_counts_over_time_is_what_nodes_have(tmp_path: Path) -> None:
     assert (asked.slots, asked.memory, asked.cores) == (102, 4000, 37)
 
 
+def test_a_term_without_conditions_selects_no_node(tmp_path: Path) -> None:
+    pools = fleet(tmp_path, f"name: a, nodes: 1, {_NONE}")
+    other = (Match("hami-mock.io/pool", "In", ("a",)),)
+    outcome = placed(pools, pod(node_share(1), terms=((),)), pod(node_share(1), terms=((), other)))
+    assert where(outcome) == {"p1": "a-0"}
+
+
 @pytest.mark.parametrize(("policy", "node"), [("binpack", "a-0"), ("spread", "b-0")])
 def test_it_prefers_the_fullest_or_the_emptiest(tmp_path: Path, policy: str, node: str) -> None:
     pools = fleet(
