@@ -94,7 +94,8 @@ def _container(fields: Fields, *, is_init: bool) -> Container:
     # Who sets a limit alone requests as much.
     asks = {**_amounts(resources, "limits"), **_amounts(resources, "requests")}
     is_sidecar = is_init and fields.get("restartPolicy", _TEXT, "") == "Always"
-    return Container({name: n for name, n in asks.items() if n}, is_init, is_sidecar)
+    # Nothing of HAMi's cores is another wish than not to say how many.
+    return Container(asks, is_init, is_sidecar)
 
 
 def _amounts(fields: Fields, key: str) -> dict[str, int]:

@@ -124,7 +124,7 @@ def _request(asks: Mapping[str, int], vendor: HamiVendor) -> Request | None:
     names, asking = vendor.resources, vendor.scheduling.asking
     count = asks.get(names.count, 0)
     cores, said_cores = asks.get(names.cores, asking.cores), names.cores in asks
-    if not count and said_cores and vendor.vendor.is_whole:
+    if not count and asks.get(names.cores) and vendor.vendor.is_whole:
         # Cores alone are as many whole cards as have them.
         return Request(vendor, ceil(cores / names.cores_per_card), 0, _ALL, names.cores_per_card)
     if not count:

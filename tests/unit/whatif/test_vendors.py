@@ -79,5 +79,11 @@ def test_a_request_is_read(
     assert [_some(each, shares[0]) for each in placement.cards] == shares
 
 
+def test_no_cores_of_neuron_are_no_card(tmp_path: Path) -> None:
+    pools = fleet(tmp_path, f"name: a, nodes: 1, {_FLEETS['awsneuron']}", vendors="awsneuron")
+    (placement,) = placed(pools, pod(Container({"aws.amazon.com/neuroncore": 0}))).placements
+    assert placement.cards == ()
+
+
 def _some(share: CardShare, wanted: tuple[int | None, int, int]) -> tuple[int | None, int, int]:
     return (None if wanted[0] is None else share.memory, share.cores, share.slots)

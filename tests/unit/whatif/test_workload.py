@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hami_mock.errors import UsageError
-from hami_mock.whatif.demand import Match, Spread, Toleration
+from hami_mock.whatif.demand import Match, Spread, Toleration, Workload
 from hami_mock.whatif.placer import place
 from hami_mock.whatif.rules import Rules
 from hami_mock.whatif.workload import read_one, read_workload
@@ -117,6 +117,19 @@ spec:
 
 def test_it_says_what_isn_t_looked_at() -> None:
     assert read_one("w.yaml", _FULL).notes == ("pod/a: affinity.podAntiAffinity isn't looked at",)
+
+
+def _pod_with(resources: str) -> Workload:
+    spec = f"{{containers: [{{resources: {{{resources}}}}}]}}"
+    return read_one("w.yaml", f"kind: Pod\nmetadata: {{name: a}}\nspec: {spec}")
+
+
+@pytest.mark.parametrize(("limits", "cores"), [("", 100), (", nvidia.com/gpucores: 0", 0)])
+def test_no_cores_are_another_wish_than_none_said(limits: str, cores: int, tmp_path: Path) -> None:
+    workload = _pod_with(f"limits: {{nvidia.com/gpu: 1{limits}}}")
+    pools = fleet(tmp_path, "name: a, nodes: 1, nvidia: {cards: 1, model: T4}")
+    (placed,) = place(pools, workload, Rules()).placements
+    assert [share.cores for share in placed.cards] == [cores]
 
 
 def test_it_says_which_of_hamis_annotations_are_not_looked_at() -> None:
