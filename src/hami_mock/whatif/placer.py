@@ -69,7 +69,8 @@ class _Run:
         self._placements: dict[int, Placement] = {}
         self._timeline: list[Moment] = []
         self._refused: dict[tuple[int, int | None], list[dict[str, int]]] = {}
-        self._taken, self._wanting = np.zeros((2, len(Amounts._fields)), dtype=np.int64)
+        self._taken = np.zeros(len(Amounts._fields), dtype=np.int64)
+        self._wanting = Amounts()  # no array: there is no end to what pods may want
         self._now, self._arrived = 0.0, 0
         self._fullest = FullestMoment(placing.cluster, self._account.there())
 
@@ -81,7 +82,7 @@ class _Run:
             self._now, self._arrived = pod.time, arrived
             if self._waiting.is_hopeless(pod) or not self._try(pod):
                 self._waiting.add(pod)
-                self._wanting += self._account.asked(pod.arrival.kind)
+                self._wanting = self._wanting.plus(self._account.asked(pod.arrival.kind))
             if arrived % step == 0 or arrived == len(queue):
                 self._note()
         # Nobody else comes; but who waits may still get the place of somebody who ends.
@@ -119,7 +120,7 @@ class _Run:
     def _try_again(self, pod: Waiting) -> bool:
         is_placed = self._try(pod)
         if is_placed:
-            self._wanting -= self._account.asked(pod.arrival.kind)
+            self._wanting = self._wanting.minus(self._account.asked(pod.arrival.kind))
         return is_placed
 
     def _end_until(self, now: float) -> None:
@@ -143,15 +144,14 @@ class _Run:
 
     def _note(self) -> None:
         placed, waiting = len(self._placements), len(self._waiting)
-        sums = (self._taken + self._wanting, self._taken)
-        asked, taken = (Amounts(*each.tolist()) for each in sums)
+        taken = Amounts(*self._taken.tolist())
         self._timeline.append(
             Moment(
                 self._now,
                 self._arrived,
                 placed,
                 waiting,
-                asked,
+                self._wanting.plus(taken),
                 taken,
                 self._account.stranded(),
             )

@@ -28,6 +28,8 @@ _DURATION = Kind(durations.parse, durations.FORM)
 _WHOLE = whole(-(2**31), 2**31 - 1)
 _CARD_WEIGHTS = "hami.io/device-scoring-weights"
 _UNMODELLED = ("podAffinity", "podAntiAffinity")
+_MOST = 10**15
+"""More of a resource than anybody asks for; what a pod asks for in all still fits in 64 bits."""
 
 
 def read_pod(metadata: Fields, spec: Fields) -> tuple[PodKind, float | None]:
@@ -110,13 +112,13 @@ def _amount(value: object, parts: int) -> int:
     if isinstance(value, float):  # 0.5, as YAML reads it
         value = repr(value)
     found = quantity(value, parts)
-    if found is None or found < 0:
+    if found is None or not 0 <= found <= _MOST:
         raise ValueError("no quantity")
     return found
 
 
-_AMOUNT = Kind(partial(_amount, parts=1), "a quantity such as 2 or 4Gi")
-_CPUS = Kind(partial(_amount, parts=1000), "a quantity of CPUs such as 2 or 500m")
+_AMOUNT = Kind(partial(_amount, parts=1), "a quantity such as 2 or 4Gi, at most 1P")
+_CPUS = Kind(partial(_amount, parts=1000), "a quantity of CPUs such as 2 or 500m, at most 1T")
 
 
 def _term(fields: Fields) -> Term:

@@ -132,6 +132,18 @@ def test_no_cores_are_another_wish_than_none_said(limits: str, cores: int, tmp_p
     assert [share.cores for share in placed.cards] == [cores]
 
 
+def test_a_pod_may_ask_for_more_than_64_bits_hold_in_all(tmp_path: Path) -> None:
+    most = "{requests: {cpu: 900G, memory: 900T, nvidia.com/gpu: 900T, nvidia.com/gpumem: 900T}}"
+    pods = f"template: {{spec: {{containers: [{{resources: {most}}}, {{resources: {most}}}]}}}}"
+    text = f"kind: Deployment\nmetadata: {{name: a}}\nspec: {{replicas: 20000, {pods}}}"
+    pools = fleet(tmp_path, "name: a, nodes: 1, nvidia: {cards: 1, model: T4}")
+    outcome = place(pools, read_one("w.yaml", text), Rules())
+    assert len(outcome.refusals) == 20_000
+    asked = outcome.timeline[-1].asked
+    assert asked.ram == 20_000 * 2 * 900 * 10**12 > 2**63
+    assert asked.memory == 20_000 * 2 * (900 * 10**12) ** 2
+
+
 def test_it_says_which_of_hamis_annotations_are_not_looked_at() -> None:
     def notes(policy: str, more: str = "") -> tuple[str, ...]:
         said = f"{{hami.io/gpu-scheduler-policy: '{policy}'{more}}}"
@@ -195,6 +207,11 @@ def test_a_mistake_that_is_read_twice_is_told_once() -> None:
             "kind: Pod\nspec: {containers: [{resources: {limits: {cpu: lots}}}]}",
             "document 1.spec.containers[0].resources.limits.cpu: 'lots' is not allowed: it must be "
             "a quantity of CPUs such as 2 or 500m",
+        ),
+        (
+            "kind: Pod\nspec: {containers: [{resources: {limits: {memory: 1e30}}}]}",
+            "resources.limits.memory: '1e30' is not allowed: it must be a quantity such as 2 or "
+            "4Gi, at most 1P",
         ),
         (
             f"---\n---\nkind: Deployment\nspec: {{replicas: many, template: {{spec: {{{_POD}}}}}}}",
