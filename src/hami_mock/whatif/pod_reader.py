@@ -11,6 +11,7 @@ from hami_mock.kit.values import Fields, Kind, checked, choice, whole
 from hami_mock.whatif.demand import (
     CPU,
     FIELD,
+    RAM,
     Container,
     Match,
     PodKind,
@@ -27,9 +28,10 @@ _EFFECTS = choice("NoSchedule", "PreferNoSchedule", "NoExecute")
 _DURATION = Kind(durations.parse, durations.FORM)
 _WHOLE = whole(-(2**31), 2**31 - 1)
 _CARD_WEIGHTS = "hami.io/device-scoring-weights"
-_UNMODELLED = ("podAffinity", "podAntiAffinity")
 _MOST = 10**15
 """More of a resource than anybody asks for; what a pod asks for in all still fits in 64 bits."""
+_UNMODELLED = ("podAffinity", "podAntiAffinity")
+_OF_SPREAD = ("minDomains", "matchLabelKeys", "nodeAffinityPolicy", "nodeTaintsPolicy")
 
 
 def read_pod(metadata: Fields, spec: Fields) -> tuple[PodKind, float | None]:
@@ -75,10 +77,31 @@ def unmodelled(metadata: Fields, spec: Fields) -> Iterator[str]:
         yield "preferred node affinity"
     if "priorityClassName" in spec and "priority" not in spec:
         yield "priorityClassName"
-    if "resourceClaims" in spec:
-        yield "resourceClaims"
+    yield from (key for key in ("resourceClaims", "schedulingGates") if spec.values.get(key))
+    if "resources" in spec:
+        yield "spec.resources"
+    yield from _unmodelled_resources(spec)
+    for row in spec.sections("topologySpreadConstraints"):
+        if row.get("whenUnsatisfiable", _TEXT, "") == "DoNotSchedule":
+            yield from (f"topologySpreadConstraints.{key}" for key in _OF_SPREAD if key in row)
+        else:
+            yield "preferred topology spread"
     if any("hostPort" in port for port in _ports(spec)):
         yield "hostPort"
+
+
+def _unmodelled_resources(spec: Fields) -> Iterator[str]:
+    """Yield what is asked for of nodes that pools say nothing of, such as ephemeral-storage."""
+    for key in ("initContainers", "containers"):
+        for container in spec.sections(key):
+            resources = container.section("resources")
+            for part in ("limits", "requests"):
+                names = map(str, resources.section(part).values)
+                yield from (cut(name) for name in names if not _is_counted(name))
+
+
+def _is_counted(name: str) -> bool:
+    return name in (CPU, RAM) or "/" in name
 
 
 def texts(fields: Fields, key: str) -> dict[str, str]:
@@ -105,7 +128,7 @@ def _amounts(fields: Fields, key: str) -> dict[str, int]:
     found = {}
     for name in section.values:
         found[str(name)] = section.get(name, _CPUS if name == CPU else _AMOUNT, 0)
-    return found
+    return {name: amount for name, amount in found.items() if _is_counted(name)}
 
 
 def _amount(value: object, parts: int) -> int:

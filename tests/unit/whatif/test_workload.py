@@ -116,12 +116,46 @@ spec:
 
 
 def test_it_says_what_isn_t_looked_at() -> None:
-    assert read_one("w.yaml", _FULL).notes == ("pod/a: affinity.podAntiAffinity isn't looked at",)
+    assert read_one("w.yaml", _FULL).notes == (
+        "pod/a: affinity.podAntiAffinity isn't looked at",
+        "pod/a: preferred topology spread isn't looked at",
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "what"),
+    [
+        (f"schedulingGates: [{{name: quota}}], {_POD}", "schedulingGates"),
+        (f"resources: {{requests: {{cpu: 4}}}}, {_POD}", "spec.resources"),
+        (
+            "topologySpreadConstraints: [{topologyKey: a, minDomains: 3, whenUnsatisfiable: "
+            f"DoNotSchedule}}], {_POD}",
+            "topologySpreadConstraints.minDomains",
+        ),
+        ("containers: [{resources: {requests: {hugepages-2Mi: 4Mi}}}]", "hugepages-2Mi"),
+        (
+            "containers: [{resources: {limits: {ephemeral-storage: 1Gi}, requests: "
+            "{ephemeral-storage: 1Gi}}}]",
+            "ephemeral-storage",
+        ),
+    ],
+)
+def test_what_would_change_the_answer_and_is_not_looked_at_is_told_once(
+    spec: str, what: str
+) -> None:
+    found = read_one("w.yaml", f"kind: Pod\nmetadata: {{name: a}}\nspec: {{{spec}}}")
+    assert found.notes == (f"pod/a: {what} isn't looked at",)
 
 
 def _pod_with(resources: str) -> Workload:
     spec = f"{{containers: [{{resources: {{{resources}}}}}]}}"
     return read_one("w.yaml", f"kind: Pod\nmetadata: {{name: a}}\nspec: {spec}")
+
+
+def test_what_the_nodes_of_pools_never_have_keeps_no_pod_out(tmp_path: Path) -> None:
+    workload = _pod_with("requests: {cpu: 1, ephemeral-storage: 1Gi, hugepages-2Mi: 4Mi}")
+    outcome = place(fleet(tmp_path, "name: a, nodes: 1"), workload, Rules())
+    assert [each.pod for each in outcome.placements] == ["a"]
 
 
 @pytest.mark.parametrize(("limits", "cores"), [("", 100), (", nvidia.com/gpucores: 0", 0)])
