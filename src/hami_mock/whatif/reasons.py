@@ -21,6 +21,10 @@ _KIND = {
     "node unregistered": "cards of the vendor",
     "node(s) had untolerated taint(s)": "nodes without a taint",
     "node(s) didn't match Pod's node affinity/selector": "nodes that its selector matches",
+    "node(s) didn't match the requested node name": "the node that it names",
+    "node(s) didn't match pod topology spread constraints (missing required label)": (
+        "nodes with the label that it is spread over"
+    ),
 }
 _ROOM = {
     "CardInsufficientMemory": "card memory",
@@ -35,6 +39,7 @@ _ROOM = {
     "Insufficient memory": "memory of nodes",
     "Insufficient pods": "nodes with room for more pods",
     "Too many pods": "nodes with room for more pods",
+    "node(s) didn't match pod topology spread constraints": "room where it is spread evenly",
 }
 _OF_RESOURCE = re.compile(r"Insufficient ([^/\s]+/\S+)")
 

@@ -52,6 +52,8 @@ def headline(report: Data) -> str:
         return "The workload has no pods."
     if not refused:
         return "The pod fits." if pods == 1 else f"All {pods:,} pods fit."
+    if pods == 1:
+        return f"The pod doesn't fit: it lacks {report['reasons'][0]['lacks']}."
     verb = "don't" if refused > 1 else "doesn't"
     why = ", ".join(f"{each['pods']:,} for {each['lacks']}" for each in report["reasons"])
     return f"{fit:,} of {pods:,} pods fit; {refused:,} {verb}: {why}."

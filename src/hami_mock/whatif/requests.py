@@ -186,7 +186,7 @@ def asks_text(asked: Mapping[str, int]) -> str:
     """Return what a pod asks for in a line: devices first."""
     devices = [f"{amount} {name}" for name, amount in asked.items() if "/" in name]
     cpu, ram = asked.get("cpu", 0), asked.get("memory", 0)
-    rest = [f"{cpu / 1000:g} CPU"] if cpu else []
+    rest = [f"{cpu / 1000:.15g} CPU"] if cpu else []
     rest += [f"{ram / 2**30:.3g} GiB"] if ram else []
     return ", ".join((*devices, *rest)) or "nothing"
 

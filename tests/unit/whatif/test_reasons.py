@@ -1,6 +1,7 @@
 import pytest
 
 from hami_mock.whatif.reasons import grouped, meaning_of, telling, words_of
+from hami_mock.whatif.selecting import NO_KEY, SPREAD
 from tests.unit.whatif.outcomes import refusal
 
 
@@ -41,6 +42,9 @@ def test_groups_have_all_pods_and_the_largest_is_first() -> None:
         ("Insufficient cpu", "CPU"),
         ("Insufficient nvidia.com/gpu", "nvidia.com/gpu"),
         ("CardTimeSlicingExhausted", "slots of cards"),
+        ("node(s) didn't match the requested node name", "the node that it names"),
+        (NO_KEY, "nodes with the label that it is spread over"),
+        (SPREAD, "room where it is spread evenly"),
         ("a reason of tomorrow", "a reason of tomorrow"),
         ("", "any node at all"),
     ],

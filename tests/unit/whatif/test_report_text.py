@@ -69,7 +69,7 @@ def test_the_answer_is_the_first_line() -> None:
     assert told(Answers((outcome(PLACEMENTS, ()),)))[0] == "All 4 pods fit."
     assert told(Answers((outcome(PLACEMENTS[:1], ()),)))[0] == "The pod fits."
     none = document(ASKED, Answers((outcome((), REFUSALS[1:2]),)))
-    assert headline(none) == "0 of 1 pods fit; 1 doesn't: 1 for CPU."
+    assert headline(none) == "The pod doesn't fit: it lacks CPU."
 
 
 def test_numbers_are_as_people_write_them() -> None:
