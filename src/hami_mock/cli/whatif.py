@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from collections import Counter
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -131,10 +132,13 @@ def _find_out(parsed: Parsed, progress: "_Progress") -> "tuple[Asked, Answers]":
     from hami_mock.whatif.rules import Rules, Scheduler
     from hami_mock.whatif.workload import read_workload
 
+    added: Counter[str] = Counter()
+    for pool, more in parsed.add:
+        added[pool] += more
     question = study.Question(
         tuple(dict.fromkeys(parsed.policy or ())),
         Scheduler(parsed.scheduler),
-        dict(parsed.add),
+        added,
         parsed.buy,
         parsed.fit,
     )

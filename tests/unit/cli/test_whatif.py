@@ -214,3 +214,10 @@ def test_the_examples_of_the_help_can_be_run() -> None:
     named = re.findall(r"examples/whatif/\S+", (ROOT / "src/hami_mock/cli/whatif.py").read_text())
     assert named
     assert all((ROOT / name.rstrip('",')).is_file() for name in named)
+
+
+def test_nodes_that_are_added_twice_add_up(small: list[str], capsys: Captured) -> None:
+    assert main(["whatif", *small, "--add", "t4=2", "--add", "t4=-1"]) == 0
+    assert capsys.readouterr().out.startswith(
+        "All 10 pods fit.\nOn 3 nodes with 6 cards (+1 of t4)"
+    )
