@@ -93,8 +93,8 @@ def _figures(report: Data) -> Iterator[str]:
         if total[key]["there"]:
             shown.append((f"{name} allocated", _share(report, key)))
     shown.append(("CPU allocated", _share(report, "cpu")))
-    if total["memory"]["there"]:
-        shown.append(("free memory fragmented", percent(total["memory"]["fragmented"])))
+    if (fragmented := total["memory"]["fragmented"]) is not None:
+        shown.append(("free memory fragmented", percent(fragmented)))
     for name, value in shown:
         yield f"<div><dt>{_text(name)}</dt><dd>{_text(value)}</dd></div>"
 
@@ -147,17 +147,23 @@ def _charts(report: Data) -> Iterator[str]:
     about = "Each refused pod counts once, by what those nodes lack that could take it."
     drawn = charts.reasons(report) if report["reasons"] else "<p>No pod was refused.</p>"
     yield _figure("reasons", "Why pods don't fit", about, drawn)
-    yield _figure(
-        "heat",
-        "What is left of each card",
-        f"How many cards have so much free memory and so many free cores{when(report) or _AT_END}. "
-        "In the frame one of both is used up, and what is left of the other is stranded.",
-        charts.heat(report),
-    )
+    if counted := sum(map(sum, report["heat"]["cards"])):
+        drawn = charts.heat(report)
+        yield _figure("heat", "What is left of each card", _about_heat(report, counted), drawn)
     if any(each["nodes"] for each in report["purchases"]):
         yield _purchases(report["purchases"], charts.purchases(report))
     if len(report["policies"]) > 1:
         yield _policies(report["policies"], charts.policies(report))
+
+
+def _about_heat(report: Data, counted: int) -> str:
+    about = "How many cards have so much free memory and so many free cores"
+    about += f"{when(report) or _AT_END}. In the frame one of both is used up, and what is left of "
+    about += "the other is stranded."
+    if others := report["fleet"]["cards"] - counted:
+        cards = "1 card" if others == 1 else f"{others:,} cards"
+        about += f" Not on it: {cards} cut by MIG, or whose memory or cores don't count."
+    return about
 
 
 def _purchases(purchases: Sequence[Data], drawn: str) -> str:

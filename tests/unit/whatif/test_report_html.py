@@ -206,6 +206,20 @@ def test_a_fleet_without_cards_has_a_page_too() -> None:
     assert "card memory, allocated" not in found.texts["allocated"]
 
 
+def test_where_the_scheduler_sees_no_cards_there_is_no_map_of_them() -> None:
+    told = read(page(document(ASKED, Answers((replace(outcome(), cards=()),)))))
+    assert "heat" not in told.pictures
+    assert "free memory fragmented" not in told.texts["top"]
+    assert "card memory allocated" in told.texts["top"]
+
+
+def test_the_map_says_how_many_cards_are_not_on_it() -> None:
+    assert not any("Not on it" in text for text in PAGE.texts["heat"])
+    cut = replace(outcome(), cards=(outcome().cards[0], outcome().cards[1]._replace(mig=7)))
+    told = read(page(document(ASKED, Answers((cut,)))))
+    assert any("Not on it: 1 card cut by MIG" in text for text in told.texts["heat"])
+
+
 def test_the_chart_of_arrivals_ends_with_the_last() -> None:
     ended = (*moments(), moments()[-1]._replace(taken=Amounts(), asked=Amounts()))
     pages = [
