@@ -224,7 +224,8 @@ def take(card: Card, share: Share) -> Taken:
         profile = instance.profile
         taken = taken._replace(
             memory=profile.memory,
-            cores=profile.cores,
+            # The percents of instances are rounded: those of all together can be over 100.
+            cores=min(profile.cores, card.cores),
             bits=instance.bits,
             compute=profile.slices,
             profile=profile.name,

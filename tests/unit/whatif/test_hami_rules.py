@@ -247,3 +247,13 @@ def test_containers_of_a_pod_refuse_each_other_cards(
 ) -> None:
     pools = fleet(tmp_path, "name: a, nodes: 1, nvidia: {cards: 1, model: T4}")
     assert reasons(placed(pools, pod(first, second))) == [{reason: 1}]
+
+
+def test_instances_that_fill_a_card_have_no_more_cores_than_it(tmp_path: Path) -> None:
+    text = "name: a, nodes: 1, nvidia: {cards: 1, model: A100-SXM4-40GB, mode: mig}"
+    outcome = placed(fleet(tmp_path, text), *[pod(card(memory=4000))] * 7)
+    assert [share.profile for each in outcome.placements for share in each.cards] == ["1g.5gb"] * 7
+    # Each has a seventh, rounded up.
+    assert sum(share.cores for each in outcome.placements for share in each.cards) == 100
+    (use,) = outcome.cards
+    assert (use.cores_used, use.mig_used) == (100, 7)

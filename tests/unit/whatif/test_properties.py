@@ -150,6 +150,81 @@ def test_pods_that_end_make_room(
         assert empty.takes(timed.arrivals[refusal.number].kind) == []
 
 
+_NVIDIA = st.fixed_dictionaries(
+    {COUNT: st.integers(1, 3)},
+    optional={
+        MEMORY: st.sampled_from([100, 4000, 4000, 9000]),
+        CORES: st.sampled_from([0, 10, 50, 100]),
+    },
+)
+_OTHERS = st.sampled_from(
+    [
+        {"hygon.com/dcunum": 2, "hygon.com/dcumem": 20_000},
+        {"enflame.com/drs-gcu": 4},
+        {"kunlunxin.com/vxpu": 1, "kunlunxin.com/vxpu-memory": 30_000},
+        {},
+    ]
+)
+_CONTAINERS = st.builds(
+    lambda nvidia, others, is_init, is_sidecar: Container(
+        {**nvidia, **others}, is_init, is_init and is_sidecar
+    ),
+    _NVIDIA,
+    _OTHERS,
+    st.booleans(),
+    st.booleans(),
+)
+_PODS = st.builds(
+    lambda first, others: PodKind((first._replace(is_init=False, is_sidecar=False), *others)),
+    _CONTAINERS,
+    st.lists(_CONTAINERS, max_size=2),
+)
+
+
+@cache
+def _many_vendors() -> tuple[Pool, ...]:
+    t4, a100 = (
+        "nvidia: {cards: 3, model: T4}",
+        "nvidia: {cards: 2, model: A100-SXM4-40GB, mode: mig}",
+    )
+    others = "hygon: {cards: 2}, enflame: {cards: 1, split: 6}, kunlun: {cards: 1}"
+    with tempfile.TemporaryDirectory() as folder:
+        found: tuple[Pool, ...] = fleet(
+            Path(folder),
+            f"name: a, nodes: 2, {t4}, {others}",
+            f"name: b, nodes: 2, {a100}, {others}",
+            vendors="nvidia, hygon, enflame, kunlun",
+        )
+        return found
+
+
+@_SOME
+@given(
+    st.lists(st.tuples(_PODS, st.integers(0, 9), st.integers(1, 9)), min_size=5, max_size=30),
+    st.sampled_from(["binpack", "spread", "topology", "hami"]),
+)
+def test_no_card_is_ever_over_its_memory_cores_slots_or_slices(
+    pods: list[tuple[PodKind, int, int]], policy: str
+) -> None:
+    arrivals = [Arrival(f"p{n}", "x", kind, at, lasts) for n, (kind, at, lasts) in enumerate(pods)]
+    outcome = place(_many_vendors(), Workload(tuple(arrivals)), Rules.of(policy))
+    whole = {
+        (each.node, each.vendor, each.card): (each.memory, each.cores, each.slots, each.mig)
+        for each in outcome.cards
+    }
+    left = {card: [*amounts] for card, amounts in whole.items()}
+    events = [(each.arrived + each.waited, 1, each) for each in outcome.placements]
+    events += [(each.ended, 0, each) for each in outcome.placements if each.ended is not None]
+    for _, is_begin, placement in sorted(events, key=lambda event: event[:2]):
+        for own in placement.cards:
+            card = placement.node, own.vendor, own.card
+            amounts = (own.memory, own.cores, own.slots, own.mig)
+            for row, amount in enumerate(amounts):
+                left[card][row] -= amount if is_begin else -amount
+            assert min(left[card]) >= 0
+            assert all(a <= b for a, b in zip(left[card], whole[card], strict=True))
+
+
 @pytest.mark.parametrize("scheduler", ["hami", "kube"])
 def test_a_pod_that_fits_exactly_fits(tmp_path: Path, scheduler: str) -> None:
     pools = fleet(tmp_path, "name: a, nodes: 1, cpu: 1, memory: 1Gi, nvidia: {cards: 1, model: T4}")
