@@ -91,7 +91,7 @@ def vendor_settings(
                 f"{values.place(f'{vendor.prefix}-groups')}: {' and '.join(chips)} can't share a "
                 "node with --hami on: HAMi names resources after the chip"
             )
-        if factor == "auto":
+        if factor == "auto" or (factor != 1 and not vendor.config.factor):
             # Its scheduler reckons with a factor of its own, and pods ask in units of that.
             values.refuse(f"{vendor.prefix}-memory-factor", factor, _factors_with_hami(vendor))
         if vendor.hami.node.encoding is None:

@@ -89,8 +89,9 @@ def test_the_other_vendors_of_hami(flags: dict[str, Any], expected: dict[str, in
     [("1", "256 MiB", 256), ("4", "1024 MiB", 64), ("3", "768 MiB", 84)],
 )
 def test_the_users_factor_multiplies_the_unit(factor: str, unit: str, count: int) -> None:
-    node = laid_out(hami="on", iluvatar_memory_factor=factor)
-    resource = resource_named(node, "iluvatar.ai/MR-V100.vMem")
+    name = "iluvatar.ai/MR-V100.vMem"
+    node = laid_out(iluvatar_memory_factor=factor, iluvatar_memory_name=name)
+    resource = resource_named(node, name)
     assert (resource.unit, resource.count) == (unit, count)
 
 

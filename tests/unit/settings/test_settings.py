@@ -445,9 +445,16 @@ def test_hami_and_auto_can_not_be_together() -> None:
     (line,) = problems_of(lambda: load(flags))
     assert line.startswith("--nvidia-memory-factor: 'auto' is not allowed: it must be a number")
     assert load({**flags, "nvidia-cards": "0"}).hami
-    flags = {"hami": "on", "amd-cards": "1", "amd-memory-factor": "auto"}
+
+
+@pytest.mark.parametrize(("factor", "told"), [("auto", "'auto'"), ("2", "2")])
+def test_hami_knows_no_factor_for_some_cards(factor: str, told: str) -> None:
+    flags = {"hami": "on", "amd-cards": "1", "amd-memory-factor": factor}
     (line,) = problems_of(lambda: load(flags))
+    assert line.startswith(f"--amd-memory-factor: {told} is not allowed: it must be 1 with")
     assert "HAMi's configuration has no memoryFactor for these cards" in line
+    assert load({**flags, "amd-memory-factor": "1"}).hami
+    assert not load({**flags, "hami": "off"}).hami
 
 
 def test_the_node_side_of_hami_is_no_companion() -> None:
