@@ -53,8 +53,8 @@ def told(
 def _terms(had_ends: bool) -> Iterator[str]:
     if had_ends:
         yield (
-            "For the judge, pods never end, so fewer may fit than above: with --stay they never end "
-            "in the whole report."
+            "For the judge, pods never end, so fewer may fit than above: with --stay they never "
+            "end in the whole report."
         )
 
 
