@@ -74,7 +74,7 @@ def parser() -> Parser:
             "source <(hami-mock completion zsh)",
             "hami-mock completion fish | source",
         ),
-    ).add("shell", "the shell to complete in", choices=SCRIPTS)
+    ).add("shell", "the shell to complete in", choices=SCRIPTS, metavar="|".join(SCRIPTS))
 
 
 def run(parsed: Parsed) -> None:

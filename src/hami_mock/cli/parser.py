@@ -21,6 +21,13 @@ class BareParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{self.prog.removeprefix('hami-mock ')}: {message}")
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        # As all other values are refused, and alike with every version of Python.
+        if action.choices is not None and value not in action.choices:
+            allowed = ", ".join(map(str, action.choices))
+            problem = f"{value!r} is not allowed: it must be one of {allowed}"
+            raise argparse.ArgumentError(action, problem)
+
     def add(self, names: str, text: str, **how: Any) -> Self:
         """Add a flag, by all of its names, or a word."""
         self.add_argument(*names.split(), help=text, **how)
@@ -45,7 +52,7 @@ class Parser(BareParser):
     ) -> None:
         super().__init__(
             prog=f"hami-mock {command}",
-            usage=None if usage is None else f"hami-mock {command} {usage}",
+            usage=None if usage is None else f"hami-mock {command} {usage}".rstrip(),
             description="\n\n".join(
                 filter(None, (sentence(help or COMMANDS[command]), _listed(examples)))
             ),

@@ -41,7 +41,7 @@ def parser() -> Parser:
             "scenario check drill.yaml --until 10m --seed 7 --nvidia-cards 8",
         ),
     )
-    parser.add("check", "check the scenario", choices=["check"])
+    parser.add("check", "check the scenario", choices=["check"], metavar="check")
     parser.add("file", "the scenario's file", metavar="FILE")
     text = "show what happens up to this time, such as 10m [the end; 1h if it never ends]"
     return parser.add("--until", text, **reads(time(0))).add_output()

@@ -15,7 +15,7 @@ def parser() -> Parser:
         "schema",
         usage="|".join(SCHEMAS),
         examples=("schema config", "hami-mock schema scenario > scenario.schema.json"),
-    ).add("file", "the kind of file", choices=SCHEMAS)
+    ).add("file", "the kind of file", choices=SCHEMAS, metavar="|".join(SCHEMAS))
 
 
 def run(parsed: Parsed) -> None:

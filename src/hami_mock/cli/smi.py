@@ -30,11 +30,11 @@ _NAMED = 8
 """So many cards are named each."""
 
 _NOTES = (
-    "The cards are the running agent's, as they are now. Without an agent, or with a flag that "
-    "says which cards there are, they are those of the settings, idle.\n\n"
+    "It shows the running agent's cards as they are now. Without an agent, or with a flag that "
+    "says which cards there are, it shows the configured cards, idle.\n\n"
     f"Fields: {', '.join(FIELDS)}.\n\n"
-    f"{AS} TOOL takes all words after it as that tool takes them, so that a script of two lines "
-    "stands in for it. See docs/observability.md."
+    f"{AS} TOOL reads all words after it as that tool would, so that a script of two lines can "
+    "stand in for the tool. See docs/observability.md."
 )
 
 
@@ -79,10 +79,10 @@ def parser() -> Parser:
     parser.add("--query", "print these fields of each card", metavar="FIELD,…")
     text = "how --query prints: csv, csv,noheader, csv,nounits or both [csv]"
     parser.add("--format", text, metavar="csv,…")
-    text = "do it again every so many seconds, until Ctrl-C"
+    text = "repeat this often, until Ctrl-C"
     parser.add("-l --loop", text, **(reads(SPAN) | {"metavar": "SECONDS"}))
     names = [*tools()]
-    text = f"print what this tool prints, and take all words after it as its: {', '.join(names)}"
+    text = f"print what this tool would print for all the words that follow: {', '.join(names)}"
     parser.add(AS, text, choices=names, metavar="TOOL", dest="tool")
     formats = (*FORMATS, CSV)
     return parser.add(
@@ -129,8 +129,8 @@ class _Source:
                 if self._must_be_agent:
                     raise
                 print(
-                    f"hami-mock: no agent listens on {self._settings.control_socket!r}: these are "
-                    f"the cards of the settings, idle ({FLAG} names another socket)",
+                    f"hami-mock: no agent listens on {self._settings.control_socket!r}: showing "
+                    f"the configured cards, idle ({FLAG} names another socket)",
                     file=sys.stderr,
                 )
                 self._asks = False

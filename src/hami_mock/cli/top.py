@@ -12,7 +12,7 @@ from hami_mock.control.protocol import TOP, Request
 from hami_mock.kit.terminal import WIDEST, width
 
 _NOTES = (
-    "It is drawn anew once a second, and at once when a card changes; q or Ctrl-C quits.\n\n"
+    "It updates once a second, and at once when a card changes; q or Ctrl-C quits.\n\n"
     "A bar is green, yellow from 70 % on and red from 90 % on; a card's name is red while it is "
     "unhealthy or lost, and yellow while it is degraded. A pod has the same colour wherever it is "
     "shown. The page at --http-listen shows the same, with temperature and power over time.\n\n"

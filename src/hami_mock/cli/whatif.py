@@ -35,11 +35,11 @@ _NOTES = (
     "The fleet is a configuration file with pools. The workload is Pods, Deployments, Jobs, "
     "StatefulSets or DaemonSets in YAML or JSON, or a trace in CSV with the columns of Alibaba's "
     "openb. Pods are placed one after the other on an empty fleet, by the rules of HAMi's "
-    "scheduler; without --judge nothing is started, and no cluster is asked.\n\n"
-    "What would help is looked for by itself where that is quick. On a large fleet, say what to "
-    "look for: --buy POOL, or several policies.\n\n"
-    "Exit codes: 0 all pods fit (or as many as --fit says), 3 fewer do, 2 wrong input, 1 it can't "
-    "be found out."
+    "scheduler; without --judge it starts nothing and needs no cluster.\n\n"
+    "It tries other policies and purchases by itself where that is quick. On a large fleet, say "
+    "what to try: --buy POOL, or several policies.\n\n"
+    "Exit codes: 0 all pods fit (or as many as --fit says), 3 fewer do, 2 wrong input, 1 "
+    "anything else."
 )
 
 
@@ -68,32 +68,32 @@ def parser() -> Parser:
     text = "the configuration file whose pools are the fleet, or a list of nodes (.csv) with the "
     text += "columns cpu_milli, memory_mib, gpu and model"
     parser.add("--fleet", text, metavar="FILE", required=True)
-    text = "a file with pods that arrive; several files one after the other"
+    text = "a file with pods that arrive; several files arrive one after the other"
     how: dict[str, Any] = {"nargs": "+", "action": "extend", "metavar": "FILE", "required": True}
     parser.add("--workload", text, **how)
     text = "which nodes and cards come first: the fullest (binpack), the emptiest (spread), the "
-    text += "fullest nodes and the cards that are connected best (topology), or what HAMi's chart "
+    text += "fullest nodes and the best connected cards (topology), or what HAMi's chart "
     text += "sets (hami: full nodes, empty cards); given several times, they are compared [hami; "
     text += "with --scheduler kube: spread, as kube-scheduler does by default]"
     parser.add("--policy", text, action="append", choices=[*POLICIES], metavar="POLICY")
     text = "whose rules: HAMi's scheduler sees cards; kube-scheduler alone sees only what nodes "
     text += "have of each resource [hami]"
     parser.add("--scheduler", text, choices=("hami", "kube"), default="hami", metavar="hami|kube")
-    text = "tell how many more nodes of this pool it takes; may be repeated"
+    text = "show how many more nodes of this pool it takes; may be repeated"
     parser.add("--buy", text, action="append", metavar="POOL")
     text = "how many of the pods should fit, for --buy and the exit code, in percent [100]"
     parser.add("--fit", text, default=100, **reads(or_text(whole(1, 100))))
-    text = "begin with so many more nodes of a pool, or with fewer (POOL=-1); may be repeated"
+    text = "add N nodes to a pool before placing pods, or remove some (POOL=-1); may be repeated"
     parser.add("--add", text, action="append", default=[], **reads(_ADD))
     text = "run the workload through a real kube-scheduler too, in a control plane of its own, "
-    text += "where pods stay for ever, and tell where it differs; needs the programs of hami-mock "
+    text += "where pods never end, and show where it differs; needs the programs of hami-mock "
     text += "fleet demo"
     parser.add("--judge", text, choices=("cluster",), metavar="cluster")
-    text = "let this program, HAMi's scheduler (2.10), be a judge too, on a fleet of such nodes"
+    text = "use this program, HAMi's scheduler (2.10), as a judge too, on a fleet of such nodes"
     parser.add("--hami-scheduler", text, metavar="PROGRAM")
-    text = "let pods stay for ever, also those that a trace lets end"
+    text = "let pods stay forever, even those that end in the trace"
     parser.add("--stay", text, action="store_true")
-    text = "let pods that come at the same time arrive in another order, by this number"
+    text = "shuffle the order of pods that arrive at the same time, by this number"
     parser.add("--seed", text, **reads(SEED))
     text = f"output format: {', '.join(FORMATS)} [text]"
     parser.add("-o --output", text, choices=FORMATS, default="text", metavar="|".join(FORMATS))

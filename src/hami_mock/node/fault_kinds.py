@@ -138,7 +138,7 @@ VERBS: dict[str, Verb] = {row.verb: row for row in (*_OF_CARDS, *_OF_RESOURCES, 
 STOPPED = FaultKind(
     "stop-node",
     On.NODES,
-    "stop nodes, as if their power had failed: not ready, and nobody keeps them",
+    "stop nodes, as if their power had failed: KWOK no longer keeps them ready",
     ("stop-node a100-17", "stop-node rack=a100-r3 --for 5m"),
     (REASON,),
     name="stopped",

@@ -113,10 +113,11 @@ GENERAL = (
              "publish events on the Node object too (needs access to the API server)", waits=True),
     _general("pods", SWITCH, False,
              "read the annotations of this node's pods, such as how busy they keep their cards; "
-             "always so with --hami on (needs access to the API server)", waits=True),
+             "always on with --hami on (needs access to the API server)", waits=True),
     _general("labels", kinds.LABELS, (),
              "label the Node as hardware discovery would, once the kubelet has every resource: "
-             f"some of {', '.join(LabelSet)}, or all (without the clouds and operator-deploy)",
+             f"one or more of {', '.join(LabelSet)}, or all (without the clouds and "
+             "operator-deploy)",
              waits=True),
     _general("labels-remove", SWITCH, False,
              "remove these labels from the Node when the agent stops", waits=True),
@@ -129,8 +130,8 @@ GENERAL = (
     _hami("hami-keep-annotations", SWITCH, False,
           "keep HAMi's annotations on the node when the agent stops", waits=True),
     _hami("hami-topology-score", SWITCH, False,
-          "tell HAMi's scheduler how well each two cards are connected, as its plugin does for the "
-          f"policy topology-aware (default: on if ${TOPOLOGY_SCORE} is true)"),
+          "tell HAMi's scheduler how well each pair of cards is connected, as its plugin does for "
+          f"the policy topology-aware (default: on if ${TOPOLOGY_SCORE} is true)"),
     _hami("source", choice("flags", "hami"), "flags",
           "where the cards come from: flags, variables and the file (flags), or the annotations of "
           "a real HAMi plugin, to register the resources that it doesn't (hami)",
@@ -145,26 +146,26 @@ GENERAL = (
     _faults("ignored-xids", kinds.XIDS, APPLICATION_ERRORS,
             "Xids that are counted but leave the card healthy"),
     _load("load", kinds.LOAD, kinds.IDLE,
-          "how busy containers are whose pods don't say it in the annotation hami-mock.io/load: "
+          "how busy containers are if their pods don't say so in the annotation hami-mock.io/load: "
           "80, 20-60, training, inference, sine:20-80:10m, …"),
     _load("load-trace", kinds.FILES, None,
           "replay a recorded load (CSV) for containers without an annotation", waits=True),
     _load("time-factor", kinds.TIME_FACTOR, 1,
-          "let the time of loads and readings run this many times as fast"),
+          "run the clock of loads and readings this many times as fast"),
     _driver("driver", SWITCH, False,
             "show the cards to NVML's clients too: keep a driver root up to date, and mount the "
             "library and device nodes into pods"),
     _driver("driver-root", kinds.FOLDER, DRIVER_ROOT,
-            "folder of the driver root; on the host it must be at the same path"),
+            "folder of the driver root; it must have the same path on the host"),
     _driver("driver-version", kinds.DRIVER_VERSION, "580.95.05",
             "version of NVIDIA's driver to show"),
     _dra("dra", kinds.PROFILES_OF_DRA, (),
-         "be a DRA driver for the cards too, in one or more of the profiles "
+         "act as a DRA driver for the cards too, in one or more of the profiles "
          f"{', '.join(Profile)} (needs access to the API server; default: off)"),
     _dra("dra-plugins-dir", kinds.FOLDER, "/var/lib/kubelet/plugins",
-         "the kubelet's folder of plugins: the driver serves claims in it"),
+         "the kubelet's plugin folder, in which the driver serves claims"),
     _dra("dra-registry-dir", kinds.FOLDER, "/var/lib/kubelet/plugins_registry",
-         "the kubelet's folder of registrations: it finds the driver in it"),
+         "the kubelet's plugin registration folder, in which it finds the driver"),
     _dra("cdi-dir", kinds.FOLDER_OR_NONE, "/var/run/cdi",
          "folder that the container runtime reads CDI specs from, for the variables and device "
          'nodes of claims; "" for a runtime without CDI'),
@@ -174,8 +175,8 @@ GENERAL = (
              "repeat a card's metrics for each container that holds it, with the label vgpu, as "
              "dcgm-exporter does with --kubernetes-virtual-gpus"),
     _metrics("dcgm-hostname-label", choice("Hostname", "hostname"), "Hostname",
-             "name of the label that has the node: Hostname up to dcgm-exporter 4.8.2, hostname "
-             "after it"),
+             "name of the label that holds the node's name: Hostname up to dcgm-exporter 4.8.2, "
+             "hostname after it"),
     _metrics("dcgm-extras", SWITCH, False,
              "serve DCGM_EXP_* (recent Xids and clock events, health) and the fan's speed too"),
     _metrics("hami-monitor-listen", kinds.ADDRESS, "",

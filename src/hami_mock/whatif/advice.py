@@ -48,7 +48,7 @@ def _purchases(outcome: Outcome, purchases: Sequence[Purchase]) -> Iterator[dict
             whom = "all pods fit" if fit == outcome.arrived else f"{fit} pods fit, which is enough"
         else:
             others = outcome.arrived - fit
-            never = "1 never does" if others == 1 else f"{others} never do"
+            never = "1 never fits" if others == 1 else f"{others} never fit"
             whom = f"{bought.gained} more fit; the other {never} there"
         text = f"{_nodes(nodes)} of {pool}: {whom}."
         yield {"kind": "buy", "pool": pool, "nodes": nodes, "gained": bought.gained, "text": text}

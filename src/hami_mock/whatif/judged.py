@@ -53,8 +53,8 @@ def told(
 def _terms(had_ends: bool) -> Iterator[str]:
     if had_ends:
         yield (
-            "Before the judge pods stay for ever, so fewer may fit than above: --stay lets all of "
-            "the report do so."
+            "For the judge, pods never end, so fewer may fit than above: with --stay they never "
+            "end in the whole report."
         )
 
 

@@ -294,7 +294,7 @@ def test_without_an_agent_the_settings_are_shown_with_a_notice(
     assert main(["smi", "--list"]) == 0
     told = capsys.readouterr()
     assert [line.partition(":")[0] for line in told.out.splitlines()] == ["nvidia/0", "nvidia/1"]
-    assert "these are the cards of the settings, idle" in told.err
+    assert "showing the configured cards, idle" in told.err
 
 
 def test_words_after_as_are_the_tools(say: Callable[..., str]) -> None:

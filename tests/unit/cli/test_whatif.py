@@ -157,7 +157,7 @@ def test_a_seed_gives_the_same_report_twice(small: list[str], capsys: Captured) 
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["--policy", "best"], "whatif: argument --policy: invalid choice: 'best'"),
+        (["--policy", "best"], "whatif: argument --policy: 'best' is not allowed: it must be one"),
         (["--add", "a100"], "whatif: argument --add: 'a100' is not allowed: it must be POOL=N"),
         (["--add", "a100=x"], "whatif: argument --add: 'a100=x' is not allowed"),
         (["--buy", "a10"], "--buy: the fleet has no pool 'a10'; did you mean a100?"),

@@ -55,9 +55,7 @@ def test_hamis_scheduler_is_told_of_in_its_own_words() -> None:
 
 def test_where_pods_end_elsewhere_the_other_terms_are_said() -> None:
     verdict = Verdict(160, 112, 0, (), 112)
-    assert told(verdict, had_ends=True)["lines"][0].startswith(
-        "Before the judge pods stay for ever"
-    )
+    assert told(verdict, had_ends=True)["lines"][0].startswith("For the judge, pods never end, so")
     assert len(told(verdict)["lines"]) == 3
 
 

@@ -124,7 +124,7 @@ def test_a_purchase_that_is_enough_comes_first_and_one_that_helps_nobody_not_at_
     found = document(ASKED, Answers((outcome(),), (USELESS_PURCHASE, some, PURCHASE)))
     assert texts(found)[:2] == [
         "Buy 2 more nodes of a100: all pods fit.",
-        "Buy 1 more node of t4: 2 more fit; the other 1 never does there.",
+        "Buy 1 more node of t4: 2 more fit; the other 1 never fits there.",
     ]
     assert not any("cpu" in text for text in texts(found))
     assert found["purchases"][1]["curve"] == [[0, 4], [1, 6]]

@@ -190,7 +190,7 @@ _OWN = {
         ),
     ),
     "load": CtlCommand(
-        "set how busy containers are, from now on and over all else",
+        "set how busy containers are from now on; this overrides everything else",
         (
             "load default/train-0 90",
             "load default/train-0/main sine:20-80:10m",
@@ -203,7 +203,7 @@ _OWN = {
         _load_request,
         (
             _argument("words", _LOAD_HELP, metavar="TARGET… LOAD", nargs="*"),
-            _switch("--clear", "take back what was set for the targets, or for all"),
+            _switch("--clear", "undo what was set for the targets, or everything"),
         ),
     ),
     "reload": CtlCommand(

@@ -25,11 +25,11 @@ _NODES = 1000
 _NAME = "demo"
 _NOTES = (
     "It needs etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok: from "
-    "--programs, from the cache that `make e2e-prepare` fills, or from $PATH. All of it listens on "
-    "loopback, on ports that are free, in a folder of its own, and is gone when the demo ends, "
-    "however it ends. It needs no root.\n\n"
-    "With --keep it waits at the end, for you to try things: in another terminal set the variables "
-    "that it shows, then use kubectl and `hami-mock fleet`."
+    "--programs, from the cache that `make e2e-prepare` fills, or from $PATH. They listen on free "
+    "ports of the loopback interface and write to one folder; all of it is gone when the demo "
+    "ends, however it ends. It needs no root.\n\n"
+    "With --keep it waits at the end, so that you can try things: in another terminal, set the "
+    "variables that it shows, then use kubectl and `hami-mock fleet`."
 )
 
 

@@ -21,10 +21,10 @@ from hami_mock.settings.settings import load_pools
 NOBODY_TO_ASK = 3
 
 _NOTES = """\
-It looks for nodes that aren't ready since their leases have ended, for KWOK that isn't there, for \
-nodes that somebody else changes, for an API server that is slow or refuses writes, for \
+It looks for nodes that are no longer ready because their leases have expired, for missing KWOK, \
+for nodes that somebody else changes, for an API server that is slow or refuses writes, for \
 kube-scheduler's sampling of nodes, and for HAMi's slow first pass. With FILE it compares each \
-node with what the file says.
+node with the file.
 
 Exit codes: 0 no errors, 1 errors found, 2 wrong input, 3 no API server."""
 
@@ -48,7 +48,7 @@ def run(parsed: Parsed) -> int:
     try:
         facts = anyio.run(_look, parsed.name, fleet, status)
     except (StartError, ClusterError) as error:
-        told = f"{error}; $KUBECONFIG says which API server is asked"
+        told = f"{error}; name the API server's kubeconfig in $KUBECONFIG"
         print(f"hami-mock: fleet doctor: {told}", file=sys.stderr)
         return NOBODY_TO_ASK
     examined = [Examined(f"Fleet {parsed.name}", examine(facts))]

@@ -27,9 +27,9 @@ _END_SECONDS = 10.0
 def parser() -> Parser:
     parser = Parser(
         "fleet down",
-        "delete exactly what the fleet has made",
+        "delete exactly what the fleet has created",
         notes="That is every Node and every ResourceSlice with the label hami-mock.io/fleet=NAME, "
-        "whether a process of the fleet still runs or not; one that runs here ends first. Pods "
+        "whether or not the fleet's process is still running; if it runs here, it ends first. Pods "
         "that are bound to these nodes stay until Kubernetes' garbage collector finds them, or go "
         "too with --pods.",
         examples=("fleet down", "fleet down --name test --pods"),

@@ -22,9 +22,9 @@ _NOTES = (
     f"A folder gets {_NODES}, for `kubectl create -f`, and {_KWOK}, for `kwok --config`. Standard "
     "output gets the nodes and the Stages, which `kubectl apply -f -` takes where KWOK runs with "
     "--enable-crds=Stage.\n\n"
-    "Without a process of ours nodes never change: nothing fails, and handshakes aren't answered, "
-    "so that HAMi's scheduler forgets cards of other vendors than NVIDIA after a minute. With "
-    "--bind stages KWOK takes the part of HAMi's device plugins; it can't check whose lock it "
+    "Without a hami-mock process nodes never change: nothing fails, and handshakes aren't "
+    "answered, so HAMi's scheduler forgets the cards of vendors other than NVIDIA after a minute. "
+    "With --bind stages KWOK plays the part of HAMi's device plugins; it can't check whose lock it "
     "removes from a node."
 )
 
@@ -34,7 +34,7 @@ def parser() -> Parser:
     return (
         Parser(
             "fleet export-kwok",
-            "write Node YAML and KWOK Stages, for a fleet without a process of ours",
+            "write Node YAML and KWOK Stages, for a fleet that needs no hami-mock process",
             usage="FILE [FLAGS]",
             notes=_NOTES,
             examples=(

@@ -17,12 +17,12 @@ from hami_mock.kit.values import or_text, pattern, whole
 
 _NOTES = """\
 TRACE is a CSV file with the columns of Alibaba's openb traces: name, cpu_milli, memory_mib, \
-num_gpu, gpu_milli, and if wanted gpu_spec, and creation_time, scheduled_time and deletion_time \
+num_gpu, gpu_milli, optionally gpu_spec, and creation_time, scheduled_time and deletion_time \
 in seconds. A pod comes at its creation_time, and runs for as long as it did: the annotation \
-hami-mock.io/duration says so, and KWOK's Stage of `fleet export-kwok` ends it. A pod that asks \
-for a part of cards gets that many percent of their memory and cores; gpu_milli 0 or 1000 is all \
-of each. The models of gpu_spec are asked for by HAMi's annotation. `hami-mock whatif` reads a \
-trace in the same way.
+hami-mock.io/duration says how long, and the Stage that `fleet export-kwok` writes for KWOK ends \
+it. A pod that asks for a part of cards gets that percentage of their memory and cores; gpu_milli \
+0 or 1000 is all of each. HAMi's annotation asks for the models in gpu_spec. `hami-mock whatif` \
+reads a trace in the same way.
 
 The namespace must be a new one. It is deleted when the last pod should have ended (or at Ctrl-C), \
 unless you say --keep."""
@@ -35,7 +35,7 @@ _RESOURCE = pattern(r"[A-Za-z0-9./-]{0,300}", "a resource's name", "RESOURCE")
 def parser() -> Parser:
     parser = Parser(
         "fleet play",
-        "create the pods of a recorded trace at their times, and delete them after",
+        "create the pods of a recorded trace at the recorded times, and delete them afterwards",
         usage="TRACE [FLAGS]",
         notes=_NOTES,
         examples=(
@@ -44,7 +44,7 @@ def parser() -> Parser:
         ),
     )
     parser.add("trace", "the CSV file", metavar="TRACE")
-    parser.add("--namespace", "namespace to make [trace]", default="trace", **reads(_NAME))
+    parser.add("--namespace", "namespace to create [trace]", default="trace", **reads(_NAME))
     text = "how many times faster than recorded [1]"
     parser.add("--time-factor", text, default=1, **reads(or_text(whole(1, 100_000))))
     parser.add(
@@ -53,7 +53,7 @@ def parser() -> Parser:
     for kind, default in asdict(DEFAULT_NAMES).items():
         text = f"resource for {kind}; empty for none [{default}]"
         parser.add(f"--{kind}-resource", text, default=default, **reads(_RESOURCE))
-    parser.add("--pods", "only so many of them [all]", **reads(or_text(whole(1, 1_000_000))))
+    parser.add("--pods", "create only so many [all]", **reads(or_text(whole(1, 1_000_000))))
     text = f"writes a second to the API server, at most; 0 for no limit [{DEFAULT_RATE:g}]"
     parser.add("--writes", text, default=int(DEFAULT_RATE), **reads(or_text(whole(0, 100_000))))
     return parser.add("--keep", "leave the namespace and its pods there", action="store_true")

@@ -25,8 +25,9 @@ def parser() -> Parser:
         "fleet scale",
         "change how many nodes pools have",
         usage=None,
-        notes="Nodes without pods go first, the last ones before the others; pods on those that go "
-        "are deleted. The number holds until the fleet is started anew: then the file decides.",
+        notes="Nodes without pods go first, the highest numbers before the others; pods on "
+        "nodes that go are deleted. The number holds until the fleet is started again: then the "
+        "file decides.",
         examples=("fleet scale a100=1200", "fleet scale a100=0 h100=50"),
     )
     parser.add("sizes", "a pool, and how many nodes it should have", nargs="+", **reads(_SIZE))

@@ -14,9 +14,9 @@ from hami_mock.kit.files import read_text
 from hami_mock.kit.values import SEED, time
 
 _NOTES = """\
-The file is as examples/README.md explains it, and its targets are those of the fleet's commands: \
-a node, a pool, rack=NAME, zone=NAME, a glob, all, each with a colon and a card if that alone is \
-meant. choose counts what they name: nodes, or cards. Beside the verbs of a node there are \
+examples/README.md explains the file. Its targets are those of the fleet's commands: a node, a \
+pool, rack=NAME, zone=NAME, a glob or all, each followed by a colon and a card to name only that \
+card. choose counts what they name: nodes, or cards. Besides the verbs of a node there are \
 stop-node and start-node.
 
 check needs --fleet FILE, and no process: it shows what would happen when."""
@@ -34,7 +34,8 @@ def parser() -> Parser:
             "fleet scenario stop",
         ),
     )
-    parser.add("what", "what to do with it", choices=["play", "check", "stop"])
+    parser.add("what", "what to do with it", choices=["play", "check", "stop"],
+               metavar="play|check|stop")  # fmt: skip
     parser.add("file", "the scenario's file", metavar="FILE", nargs="?")
     parser.add("--fleet", "check: the configuration file with the pools", metavar="FILE")
     text = "seed of the scenario's random choices [the one in the file]"

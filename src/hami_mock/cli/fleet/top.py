@@ -11,9 +11,9 @@ from hami_mock.kit.terminal import WIDEST, width
 
 _LOOK_SECONDS = 1.0
 _NOTES = (
-    "It is drawn anew once a second; q or Ctrl-C quits. The higher and the darker a sign, the "
-    "fuller the node: of memory, slots and cores, what is fullest counts. Where more nodes are "
-    "than fit, a sign stands for several, and shows the worst that is wrong with one of them. The "
+    "It updates once a second; q or Ctrl-C quits. The higher and darker a tile, the fuller the "
+    "node: whichever of memory, slots and cores is fullest counts. If there are more nodes than "
+    "fit, a tile stands for several, and shows the worst fault among them. The "
     "page at --http-listen of `hami-mock fleet up` shows the same, and each node's cards and "
     "pods.\n\n"
     "Without a terminal, or with -o json or -o yaml, it prints the fleet once and ends."

@@ -30,14 +30,14 @@ from hami_mock.settings.settings import load_pools
 
 _NAME = r"[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?"
 _NOTES = """\
-FILE is the configuration file, with pools: a list, each with a name, how many nodes, and which \
-cards they carry, as a section for nodes has them; zone, rack, labels, taints, cpu, memory and \
-max-pods say the rest. docs/fleet.md has all keys.
+FILE is the configuration file, with a list of pools. Each has a name, a number of nodes and the \
+cards that they carry, written as in a section for nodes, and may have zone, rack, labels, taints, \
+cpu, memory and max-pods. docs/fleet.md has all keys.
 
-The nodes are made in the cluster of $KUBECONFIG, where KWOK must run: it keeps them ready and \
-their pods running. This process keeps their cards, labels, annotations and ResourceSlices. Nodes \
-that are there already are found by their label hami-mock.io/fleet=NAME, with their faults. When \
-it ends (Ctrl-C), they stay; `hami-mock fleet down` deletes them."""
+The nodes are created in the cluster of $KUBECONFIG, where KWOK must run: it keeps them ready and \
+their pods running. This process keeps their cards, labels, annotations and ResourceSlices. It \
+finds existing nodes by their label hami-mock.io/fleet=NAME, with their faults. When it ends \
+(Ctrl-C), they stay; `hami-mock fleet down` deletes them."""
 
 _log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ _log = logging.getLogger(__name__)
 def parser() -> Parser:
     parser = Parser(
         "fleet up",
-        "make the nodes of a file's pools, and keep them as they should be",
+        "create the nodes of a file's pools, and keep them as they should be",
         usage="FILE [FLAGS]",
         notes=_NOTES,
         examples=(
@@ -55,7 +55,7 @@ def parser() -> Parser:
         ),
     )
     parser.add("file", "the configuration file, with pools", metavar="FILE")
-    parser.add("--dry-run", "show what would be made, and make nothing", action="store_true")
+    parser.add("--dry-run", "show what it would create; create nothing", action="store_true")
     text = f"writes a second to the API server, at most; 0 for no limit [{DEFAULT_RATE:g}]"
     parser.add("--writes", text, default=int(DEFAULT_RATE), **reads(or_text(whole(0, 100_000))))
     text = "address of the metrics and the page [none]"

@@ -149,7 +149,7 @@ def test_every_verb_is_a_command_with_examples() -> None:
         ("recover a --for 2m", "--for: there is no such flag"),
         ("reload now", "'now' is not expected here; see hami-mock ctl reload --help"),
         ("events --since soon", "'soon' is not allowed: it must be a time such as 2m (ago), 10:00"),
-        ("status -o xml", "argument -o/--output: invalid choice: 'xml'"),
+        ("status -o xml", "argument -o/--output: 'xml' is not allowed: it must be one of"),
         ("--control-socket '' status", "--control-socket: it is empty"),
         ("set", "set: name an option, such as nvidia-cards=4"),
         ("set cards", "set cards: it has no value: write set cards nvidia=2"),
