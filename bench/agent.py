@@ -73,7 +73,7 @@ def agent(work: Workspace, *flags: str, resources: int = RESOURCES) -> Iterator[
 
 def bare_imports(work: Workspace) -> float:
     """Return the seconds that a fresh interpreter takes to import the libraries alone."""
-    libraries = "grpclib.server, grpclib.client, betterproto2, anyio, pydantic_settings, yaml"
+    libraries = "grpclib.server, grpclib.client, betterproto2, anyio, yaml"
     script = f"import {libraries}; print('done', flush=True)"
     began = time.perf_counter()
     with work.process(["-c", script], log=sys.stderr) as process:

@@ -49,8 +49,8 @@ EXCLUDED = (
     "IPython", "_pytest", "aiohttp", "anyio._backends._trio", "anyio.pytest_plugin",
     "betterproto2_compiler", "coverage", "cryptography", "curses", "email_validator", "google",
     "grpc", "grpc_tools", "hypothesis", "lib2to3", "mypy", "pip", "prometheus_client",
-    "pydantic.mypy", "pydantic.v1", "pydoc_data", "pygments", "pytest", "readline", "rich",
-    "setuptools", "sqlite3", "tkinter", "trio", "uvloop",
+    "pydantic", "pydoc_data", "pygments", "pytest", "readline", "rich", "setuptools", "sqlite3",
+    "tkinter", "trio", "uvloop",
 )  # fmt: skip
 
 NO_LIBRARY = """\

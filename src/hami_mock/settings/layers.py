@@ -1,18 +1,13 @@
 """Layers of option values: the file, a section of it, the environment, the flags.
 
-pydantic-settings merges the layers and collects what is wrong with the values. Each layer remembers
-where a value stands, so that a message can name the flag, the variable, or the file and key that
-the user wrote.
+Each layer remembers where a value stands, so that a message can name the flag, the variable, or the
+file and key that the user wrote.
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Annotated, Any
-
-from pydantic import ConfigDict, PlainValidator, ValidationError, create_model
-from pydantic_settings import BaseSettings, InitSettingsSource
+from typing import Any
 
 from hami_mock.kit.similar import did_you_mean, similar
 from hami_mock.kit.values import not_allowed
@@ -125,14 +120,15 @@ class Merged:
         """
         self._layers = weakest_first
         self.problems = problems
-        given = [name for name in IN_FILE if any(name in layer for layer in weakest_first)]
-        try:
-            self.given = self._merge(given)
-        except ValidationError as error:
-            wrong = {str(detail["loc"][0]): detail["input"] for detail in error.errors()}
-            for name, value in wrong.items():
-                self.refuse(name, value, IN_FILE[name].kind.allowed)
-            self.given = self._merge([name for name in given if name not in wrong])
+        self.given: dict[str, Any] = {}
+        for name, option in IN_FILE.items():
+            if (rank := self.rank(name)) < 0:
+                continue
+            value = weakest_first[rank][name].value
+            try:
+                self.given[name] = option.kind.read(value)
+            except ValueError:
+                self.refuse(name, value, option.kind.allowed)
 
     def __getitem__(self, name: str) -> Any:
         return self.given.get(name, IN_FILE[name].default)
@@ -153,31 +149,3 @@ class Merged:
         """Return what the user wrote to set an option, or could write."""
         rank = self.rank(name)
         return self._layers[rank][name].place if rank >= 0 else f"--{name}"
-
-    def _merge(self, names: Iterable[str]) -> Mapping[str, Any]:
-        # A model of just these options: one of all of them would take long to build.
-        model = _model(tuple(names))
-        layers = [
-            {name: layer[name].value for name in model.model_fields if name in layer}
-            for layer in reversed(self._layers)
-        ]
-        return model(layers=layers).__dict__
-
-
-@lru_cache(maxsize=100)
-def _model(names: tuple[str, ...]) -> type[BaseSettings]:
-    fields: dict[str, Any] = {
-        name: (Annotated[Any, PlainValidator(IN_FILE[name].kind.read)], ...) for name in names
-    }
-    return create_model("_Values", __base__=_Base, **fields)
-
-
-class _Base(BaseSettings):
-    model_config = ConfigDict(extra="forbid", frozen=True)  # type: ignore[assignment]
-
-    @classmethod
-    def settings_customise_sources(
-        cls, settings_cls: type[BaseSettings], init_settings: Any, *_: Any, **_others: Any
-    ) -> tuple[InitSettingsSource, ...]:
-        layers = init_settings.init_kwargs["layers"]
-        return tuple(InitSettingsSource(settings_cls, layer) for layer in layers)
