@@ -39,11 +39,11 @@ def test_who_holds_what_is_not_known_until_it_is(
             return found
 
         kubelet.wait_until(lambda: body()["ready"] is True)
-        reason = f"who holds what isn't known: there is no {path}"
+        reason = f"it isn't known who holds what: there is no {path}"
         kubelet.wait_until(lambda: body()["notices"] == {"holders": reason})
         assert get(f"{url}/readyz")[0] == 200
         shown = [*screens.status(agent.call(agent.agent.status))]
-        assert shown[-1] == f"Who holds what isn't known: there is no {path}"
+        assert shown[-1] == f"It isn't known who holds what: there is no {path}"
         assert state.holdings() == {}
         told = [text for text in caplog.messages if "who holds which device" in text]
         assert told == [f"can't ask the kubelet who holds which device: there is no {path}"]

@@ -118,7 +118,7 @@ def _bar(share: float, columns: int) -> str:
 
 def _pods(snapshot: Data, columns: int) -> Iterator[str]:
     if not snapshot["holders_known"]:
-        yield "Who holds what isn't known: the kubelet can't be asked."
+        yield "It isn't known who holds what: the kubelet can't be asked."
         return
     rows = [
         (

@@ -42,7 +42,7 @@ class HolderReader:
     def notice(self) -> str:
         """Why nobody knows who holds what; "" if it is known."""
         problem = self._pod_resources.problem
-        return problem and f"who holds what isn't known: {problem}"
+        return problem and f"it isn't known who holds what: {problem}"
 
     async def refresh(self) -> None:
         self._asked = anyio.current_time()

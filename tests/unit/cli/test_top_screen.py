@@ -114,7 +114,7 @@ def test_an_empty_node(socket_folder: Path) -> None:
     agent = make_agent(socket_folder, **{f"{name}-cards": "0" for name in names})
     lines = frame(snapshot(agent), 80)
     assert "This node has no cards." in lines
-    assert "Who holds what isn't known: the kubelet can't be asked." in lines
+    assert "It isn't known who holds what: the kubelet can't be asked." in lines
     assert "Nothing has happened yet." in lines
 
 

@@ -153,7 +153,7 @@ def test_why_nobody_knows_is_a_notice(state: NodeState, tmp_path: object) -> Non
     reader = HolderReader(state, PodResources(f"{tmp_path}/pods.sock"))
     assert reader.notice == ""
     anyio.run(reader.refresh)
-    assert reader.notice == f"who holds what isn't known: there is no {tmp_path}/pods.sock"
+    assert reader.notice == f"it isn't known who holds what: there is no {tmp_path}/pods.sock"
     assert "--pod-resources-socket" in HolderReader(state, PodResources("")).notice
 
 

@@ -184,7 +184,7 @@ def _state(resource: Data) -> str:
 
 def _holders(result: Data) -> Iterator[str]:
     if not result["holders_known"]:
-        told = result.get("notices", {}).get("holders") or "who holds what isn't known yet"
+        told = result.get("notices", {}).get("holders") or "it isn't known yet who holds what"
         yield from _hanging(f"{told[0].upper()}{told[1:]}", 2)
         return
     rows = [

@@ -142,11 +142,11 @@ def test_who_holds_what() -> None:
 
 
 def test_what_is_not_known_is_said_once() -> None:
-    assert shown(status(holders_known=False)).endswith("Who holds what isn't known yet")
-    notices = {"holders": "who holds what isn't known: there is no x", "pods": "not read yet"}
+    assert shown(status(holders_known=False)).endswith("It isn't known yet who holds what")
+    notices = {"holders": "it isn't known who holds what: there is no x", "pods": "not read yet"}
     lines = shown(status(holders_known=False, notices=notices)).splitlines()
     assert lines[1] == "notice: not read yet"
-    assert lines[-1] == "Who holds what isn't known: there is no x"
+    assert lines[-1] == "It isn't known who holds what: there is no x"
     assert len([line for line in lines if "there is no x" in line]) == 1
 
 
