@@ -133,7 +133,7 @@ def test_a_card_fails_and_recovers_while_somebody_clicks_through_the_page(
         assert card.get_by_text("Xid 79 (GPU has fallen off the bus)").is_visible()
         assert log.get_by_text("CardFailed").is_visible()
         assert "7 of 8 cards healthy" in banner.inner_text()
-        assert page.title().startswith("1 ill, n1")
+        assert page.title().startswith("1 unhealthy, n1")
         # What was opened stays open, and what is closed now stays closed.
         assert card.get_by_text(cards[0].uuid).is_visible()
         card.get_by_text("Details").click()
@@ -243,7 +243,7 @@ def test_it_says_that_the_agent_is_away_and_comes_back_by_itself(
         page = context.new_page()
         page.goto(shown.url)
         page.get_by_text("live", exact=True).wait_for()
-    page.get_by_text("the agent is away: trying again").wait_for()
+    page.get_by_text("no connection to the agent: trying again").wait_for()
     with shown_node(socket_folder, http_listen=address) as again:
         again.event("after the restart")
         page.get_by_text("after the restart").wait_for(timeout=20_000)
