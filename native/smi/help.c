@@ -3,7 +3,7 @@
 int help_show(void)
 {
     print(
-        "nvidia-smi of hami-mock: shows the accelerators of this node, which are made up.\n"
+        "nvidia-smi of hami-mock: shows the mock accelerators of this node.\n"
         "\n"
         "nvidia-smi [OPTION]...\n"
         "  (no option)                     a table of the cards and who uses them\n"
@@ -36,11 +36,11 @@ int help_show(void)
         "\n"
         "Commands:\n"
         "  dmon [-s GROUPS] [-d SECONDS] [-c ROUNDS]\n"
-        "                                  a line of numbers for each card, again and again;\n"
+        "                                  a line of numbers for each card, repeatedly;\n"
         "                                  groups: p power, u use, c clocks, m memory, e errors,\n"
         "                                  t PCIe traffic\n"
-        "  pmon [-d SECONDS] [-c ROUNDS]   a line for each process, likewise\n"
-        "  topo -m                         how near the cards are to each other\n"
+        "  pmon [-d SECONDS] [-c ROUNDS]   the same, with a line for each process\n"
+        "  topo -m                         how the cards are connected\n"
         "  nvlink -s                       the links of the cards\n"
         "  mig -lgip | -lgipp | -lcip      the profiles of GPU instances, where they can be, and\n"
         "                                  the profiles of compute instances\n"
