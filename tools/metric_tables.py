@@ -16,7 +16,7 @@ _UNITS_BY_WORDS = (
     (r"^KB .* a second", "KB/s"),
     (r"^Part of", "0 to 1"),
     (r"^Seconds", "s"),
-    (r"^Turns .* a minute", "1/min"),
+    (r"^Fan speed in turns per minute", "1/min"),
     (r"^Rows", "rows"),
     (r"^Pages", "pages"),
     (r"^Utilization", "%"),

@@ -33,7 +33,7 @@ EXPORTER = Exporter(
         Metric("gpu_gfx_activity", "busy", "Use of the graphics engine (in %)."),
         Metric("gpu_umc_activity", "memory_busy", "Use of the memory engine (in %)."),
         Metric("gpu_energy_consumed", "energy", "Energy used (in uJ).", scale=1000),
-        Metric("gpu_total_vram", "memory_total", "All VRAM (in MB)."),
+        Metric("gpu_total_vram", "memory_total", "Total VRAM (in MB)."),
         Metric("gpu_used_vram", "memory_used", "Used VRAM (in MB)."),
         Metric("gpu_free_vram", "memory_not_used", "Free VRAM (in MB)."),
         Metric("gpu_health", "is_healthy", "1 if the GPU is healthy."),

@@ -26,7 +26,7 @@ EXPORTER = Exporter(
         Metric("npu_chip_info_aicore_current_freq", "sm_clock", "Clock of the AI cores (in MHz)."),
         Metric("npu_chip_info_health_status", "is_healthy", "1 if the NPU is healthy."),
         Metric("npu_chip_info_hbm_used_memory", "memory_used", "Used HBM (in MB)."),
-        Metric("npu_chip_info_hbm_total_memory", "memory_total", "All HBM (in MB)."),
+        Metric("npu_chip_info_hbm_total_memory", "memory_total", "Total HBM (in MB)."),
         Metric("npu_chip_info_hbm_utilization", "memory_percent", "Used HBM (in %)."),
         Metric(
             "npu_chip_info_hbm_temperature", "memory_temperature", "Temperature of the HBM (in C)."

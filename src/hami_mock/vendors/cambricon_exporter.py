@@ -21,7 +21,7 @@ EXPORTER = Exporter(
     metrics=(
         Metric("mlu_utilization", "busy", "Utilization of the MLU (in %)."),
         Metric("mlu_memory_used", "memory_used", "Used memory (in bytes).", scale=MIB),
-        Metric("mlu_memory_total", "memory_total", "All memory (in bytes).", scale=MIB),
+        Metric("mlu_memory_total", "memory_total", "Total memory (in bytes).", scale=MIB),
         Metric("mlu_memory_utilization", "memory_percent", "Used memory (in %)."),
         Metric("mlu_temperature", "temperature", "Temperature of the board (in C)."),
         Metric(
@@ -31,7 +31,7 @@ EXPORTER = Exporter(
             labels=(("memory_die", "0"),),
         ),
         Metric("mlu_power_usage", "power", "Power draw (in W)."),
-        Metric("mlu_fan_speed", "fan_turns", "Turns of the fan a minute; -1 without a fan."),
+        Metric("mlu_fan_speed", "fan_turns", "Fan speed in turns per minute; -1 without a fan."),
         Metric("mlu_health", "is_healthy", "1 if the MLU is healthy."),
         *(
             Metric(

@@ -33,7 +33,7 @@ EXPORTER = Exporter(
         Metric("dcu_sclk", "sm_clock", "Clock of the compute units (in MHz)."),
         Metric("dcu_utilizationrate", "busy", "Utilization of the DCU (in %)."),
         Metric("dcu_usedmemory_bytes", "memory_used", "Used memory (in bytes).", scale=MIB),
-        Metric("dcu_memorycap_bytes", "memory_total", "All memory (in bytes).", scale=MIB),
+        Metric("dcu_memorycap_bytes", "memory_total", "Total memory (in bytes).", scale=MIB),
         *(
             Metric(
                 name, "container_busy", "Utilization by a vDCU (in %).", per=Per.SLICE, labels=_VDCU

@@ -28,7 +28,7 @@ EXPORTER = Exporter(
         Metric("ix_mem_temperature", "memory_temperature", "Temperature of the memory (in C)."),
         Metric("ix_sm_clock", "sm_clock", "Clock of the SMs (in MHz)."),
         Metric("ix_mem_clock", "memory_clock", "Clock of the memory (in MHz)."),
-        Metric("ix_mem_total", "memory_total", "All memory (in MiB)."),
+        Metric("ix_mem_total", "memory_total", "Total memory (in MiB)."),
         Metric("ix_mem_used", "memory_used", "Used memory (in MiB)."),
         Metric("ix_mem_free", "memory_not_used", "Free memory (in MiB)."),
         Metric("ix_mem_utilization", "memory_percent", "Used memory (in %)."),

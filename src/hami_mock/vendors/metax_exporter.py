@@ -26,7 +26,9 @@ EXPORTER = Exporter(
         Metric("mx_gpu_state", "is_healthy", "1 if the GPU is available."),
         Metric("mx_gpu_usage", "busy", "Utilization of the GPU (in %)."),
         Metric("mx_memory_used", "memory_used", "Used memory (in KiB).", scale=1024, labels=_VRAM),
-        Metric("mx_memory_total", "memory_total", "All memory (in KiB).", scale=1024, labels=_VRAM),
+        Metric(
+            "mx_memory_total", "memory_total", "Total memory (in KiB).", scale=1024, labels=_VRAM
+        ),
         Metric("mx_memory_usage", "memory_percent", "Used memory (in %).", labels=_VRAM),
         Metric("mx_chip_hotspot_temp", "temperature", "Temperature of the hot spot (in C)."),
         Metric("mx_board_power", "power", "Power draw of the board (in mW).", scale=1000),

@@ -36,7 +36,7 @@ _METRICS = {
     "devices": ("gauge", "Devices by health.", "resource", "health"),
     "watched": (
         "gauge",
-        "1 if the kubelet watches the resource, or the Node's status has it.",
+        "1 if the kubelet watches the resource, or if it is in the Node's status.",
         "resource",
     ),
     "configuration_error": (
