@@ -57,13 +57,12 @@ def _assumed(settings: Settings, node: Node, host: Host) -> Iterator[str]:
     is_assumed = settings.units is Units.AUTO and host.permission == _ASSUMED
     if is_assumed and any(resource.in_status for resource in units):
         yield (
-            "nobody was asked whether the agent may write the Node's status: it may with the role "
-            "of manifests/k8s-mock-rbac.yaml"
+            "the agent may write the Node's status: no API server was asked; the role in "
+            "manifests/k8s-mock-rbac.yaml allows it"
         )
     if settings.units is not Units.STATUS and host.version is None and units:
         yield (
-            "the kubelet's version isn't known, so it is taken for 1.36 or newer; "
-            "--kubelet-version says which it is"
+            "the kubelet is 1.36 or newer: its version isn't known; set it with --kubelet-version"
         )
 
 

@@ -117,12 +117,11 @@ def test_where_the_ways_differ_each_says_why() -> None:
 
 
 STATUS_ASSUMED = (
-    "nobody was asked whether the agent may write the Node's status: it may with the role of "
-    "manifests/k8s-mock-rbac.yaml"
+    "the agent may write the Node's status: no API server was asked; the role in "
+    "manifests/k8s-mock-rbac.yaml allows it"
 )
 VERSION_ASSUMED = (
-    "the kubelet's version isn't known, so it is taken for 1.36 or newer; --kubelet-version says "
-    "which it is"
+    "the kubelet is 1.36 or newer: its version isn't known; set it with --kubelet-version"
 )
 
 
