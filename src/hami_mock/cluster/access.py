@@ -73,7 +73,7 @@ def bearer(token: str, place: str) -> str:
         raise AccessError(f"{place}: the token is empty")
     if not token.isascii() or not token.isprintable() or " " in token:
         # Not repeated: it may be half a secret.
-        raise AccessError(f"{place}: the token has characters that no token has")
+        raise AccessError(f"{place}: the token contains characters that no token can have")
     return f"Bearer {token}"
 
 

@@ -56,7 +56,7 @@ def _is_interactive(plugin: Section) -> bool:
     mode = plugin.text("interactiveMode")
     is_terminal = sys.stdin is not None and sys.stdin.isatty()
     if mode == "Always" and not is_terminal:
-        raise AccessError(f"{plugin.place}: the program wants a terminal, and there is none")
+        raise AccessError(f"{plugin.place}: the program needs a terminal, and there is none")
     return is_terminal and mode != "Never"
 
 
@@ -103,7 +103,9 @@ def read(plugin: Section, printed: bytes, version: str) -> Credential:
         raise AccessError(f"{plugin.place}: the program didn't print an ExecCredential")
     if found.get("apiVersion") != version:
         printed_version = cut(repr(found.get("apiVersion")))
-        raise AccessError(f"{plugin.place}.apiVersion: the program printed {printed_version}")
+        raise AccessError(
+            f"{plugin.place}.apiVersion: the program printed {printed_version}, not {version!r}"
+        )
     status = Section(found, f"{plugin.place}: what the program printed", Path()).section("status")
     token, certificate = status.text("token"), status.text("clientCertificateData")
     if not token and not certificate:

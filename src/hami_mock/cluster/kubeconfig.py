@@ -91,8 +91,8 @@ def _provided(provider: Section) -> str:
     token = provider.section("config").text("id-token") if name == "oidc" else ""
     if not token:
         raise AccessError(
-            f"{provider.place}: there is no token of a provider {name!r} here; run kubectl once, "
-            "which renews it, or use a credential plugin (exec)"
+            f"{provider.place}: there is no token for the provider {name!r} here; run kubectl "
+            "once, which renews it, or use a credential plugin (exec)"
         )
     return token
 

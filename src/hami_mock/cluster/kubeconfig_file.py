@@ -26,7 +26,7 @@ class Section:
         """Return a text; "" if there is none."""
         found = self.values.get(key)
         if found is not None and not _is_text(found):
-            raise AccessError(f"{self.place}.{key}: {cut(repr(found))} is not a text")
+            raise AccessError(f"{self.place}.{key}: {cut(repr(found))} is not a string")
         return found or ""
 
     def needed(self, key: str) -> str:
@@ -43,7 +43,7 @@ class Section:
     def texts(self, key: str) -> list[str]:
         found = self._several(key)
         if not all(_is_text(each) for each in found):
-            raise AccessError(f"{self.place}.{key}: not all are texts")
+            raise AccessError(f"{self.place}.{key}: not all are strings")
         return list(found)
 
     def sections(self, key: str) -> list["Section"]:

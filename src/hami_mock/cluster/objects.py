@@ -109,7 +109,7 @@ def event(request: Request, text: bytes) -> Event:
     document = _document(request, text)
     kind, thing = document.get("type"), document.get("object")
     if not isinstance(thing, dict):
-        raise request.away("an event is without an object")
+        raise request.away("an event has no object")
     match kind:
         case "ADDED" | "MODIFIED" | "DELETED":
             thing = _checked(request, thing)
@@ -146,13 +146,13 @@ def _checked(request: Request, thing: object) -> Object:
     if request.name not in ("", metadata["name"]):
         raise request.away(f"the answer is about {metadata['name']!r}")
     if not isinstance(metadata.setdefault("uid", ""), str):
-        raise request.away("metadata.uid is not a text")
+        raise request.away("metadata.uid is not a string")
     for key in resource.parts:
         _mapping(request, thing, key)
     for kind in ("annotation", "label"):
         for key, value in _mapping(request, metadata, f"{kind}s").items():
             if not isinstance(value, str):
-                raise request.away(f"the {kind} {key!r} is not a text")
+                raise request.away(f"the {kind} {key!r} is not a string")
     return thing
 
 
@@ -169,5 +169,5 @@ def _mapping(request: Request, thing: Object, key: str) -> Object:
 def _text(request: Request, thing: Object, key: str) -> str:
     found = _mapping(request, thing, "metadata").get(key)
     if not (found and isinstance(found, str)):
-        raise request.away(f"metadata.{key} is missing, or is not a text")
+        raise request.away(f"metadata.{key} is missing, or is not a string")
     return found

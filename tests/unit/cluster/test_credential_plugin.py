@@ -107,7 +107,7 @@ def test_a_program_may_talk_to_the_user_at_a_terminal(
         ('echo \'{"kind": "Pod"}\'', {}, "didn't print an ExecCredential"),
         (printing(token="t"), {"apiVersion": "v9"}, "apiVersion: the program printed 'client"),
         (printing(), {}, "neither a token nor a clientCertificateData"),
-        (printing(token=7), {}, "token: 7 is not a text"),
+        (printing(token=7), {}, "token: 7 is not a string"),
         (printing(token=""), {}, "neither a token"),
         (printing(clientCertificateData="C"), {}, "clientKeyData is missing"),
         (printing(token="t", expirationTimestamp="soon"), {}, "expirationTimestamp: 'soon'"),
@@ -116,7 +116,7 @@ def test_a_program_may_talk_to_the_user_at_a_terminal(
         ("", {"apiVersion": None}, "apiVersion is missing"),
         ("", {"args": "x"}, "args: 'x' is not a list"),
         ("", {"env": [{"value": "x"}]}, r"env\[0\].name is missing"),
-        ("", {"interactiveMode": "Always"}, "wants a terminal, and there is none"),
+        ("", {"interactiveMode": "Always"}, "needs a terminal, and there is none"),
     ],
 )
 def test_what_is_wrong_is_told(tmp_path: Path, script: str, plugin: Part, message: str) -> None:

@@ -144,7 +144,7 @@ def test_the_files_are_those_of_the_variable_or_the_users_own(
     ("cluster", "user", "message"),
     [
         ({"server": None}, {}, "server is missing"),
-        ({"server": 7}, {}, "server: 7 is not a text"),
+        ({"server": 7}, {}, "server: 7 is not a string"),
         ({"server": "api"}, {}, "server: 'api' is not an http or https URL"),
         ({"server": "ftp://api"}, {}, "is not an http or https URL"),
         ({"server": "https://api:x"}, {}, "is not an http or https URL"),
@@ -154,14 +154,18 @@ def test_the_files_are_those_of_the_variable_or_the_users_own(
         ({"certificate-authority-data": "ä"}, {}, "certificate-authority-data is not base64"),
         ({"certificate-authority": "no"}, {}, "/no can't be read: No such file"),
         ({"insecure-skip-tls-verify": "no"}, {}, "'no' is neither true nor false"),
-        ({}, {"token": ["t"]}, r"token: \['t'\] is not a text"),
-        ({}, {"token": "\ud800"}, "token: .* is not a text"),
-        ({}, {"token": "a b"}, "the token has characters that no token has"),
+        ({}, {"token": ["t"]}, r"token: \['t'\] is not a string"),
+        ({}, {"token": "\ud800"}, "token: .* is not a string"),
+        ({}, {"token": "a b"}, "the token contains characters that no token can have"),
         ({}, {"tokenFile": "no"}, "tokenFile: .*/no can't be read"),
-        ({}, {"auth-provider": {"name": "gcp"}}, "no token of a provider 'gcp'.*run kubectl once"),
-        ({}, {"auth-provider": {"name": "oidc"}}, "no token of a provider 'oidc'"),
+        (
+            {},
+            {"auth-provider": {"name": "gcp"}},
+            "no token for the provider 'gcp'.*run kubectl once",
+        ),
+        ({}, {"auth-provider": {"name": "oidc"}}, "no token for the provider 'oidc'"),
         ({}, {"as-groups": "g"}, "as-groups: 'g' is not a list"),
-        ({}, {"as-groups": [1]}, "as-groups: not all are texts"),
+        ({}, {"as-groups": [1]}, "as-groups: not all are strings"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(
