@@ -167,10 +167,8 @@ def test_somebody_elses_label_stays_and_is_told_once(
 
     with caplog.at_level(logging.WARNING):
         run(tmp_path, scenario)
-    told = [line for line in caplog.messages if "somebody else wrote" in line]
-    assert told == [
-        f"labels of the node that somebody else wrote stay as they are: {PRODUCT}=NVIDIA-H100"
-    ]
+    told = [line for line in caplog.messages if "somebody else set" in line]
+    assert told == [f"leaving the labels that somebody else set on the node: {PRODUCT}=NVIDIA-H100"]
 
 
 def test_what_somebody_else_writes_at_the_same_moment_is_theirs(tmp_path: Path) -> None:

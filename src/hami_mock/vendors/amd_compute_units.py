@@ -62,7 +62,7 @@ def _taken_by(pods: Iterable[str]) -> dict[str, int]:
             for uuid, runs in _lists(text):
                 taken[uuid] = taken.get(uuid, 0) | _units(runs, uuid)
         except Malformed as error:
-            _log.warning("%s of another pod is passed over: %s", ANNOTATION, cut(str(error)))
+            _log.warning("%s of another pod is ignored: %s", ANNOTATION, cut(str(error)))
     return taken
 
 

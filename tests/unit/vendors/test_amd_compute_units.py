@@ -84,7 +84,7 @@ def test_what_can_not_be_read_is_refused_of_the_pod_and_passed_over_of_others(
         given((A, 1), own=value)
     with caplog.at_level(logging.WARNING):
         assert given((A, 1), others=(value,)).variables["HSA_CU_MASK"] == "0:0"
-    assert f"{UNITS} of another pod is passed over" in caplog.text
+    assert f"{UNITS} of another pod is ignored" in caplog.text
 
 
 def test_spaces_and_empty_lists_are_fine() -> None:

@@ -112,7 +112,7 @@ def _is_listening(path: Path) -> bool:
     """Tell whether somebody listens on a socket. Raises OSError if it is none, or a link to one."""
     try:
         if not stat.S_ISSOCK(path.lstat().st_mode):
-            raise OSError(errno.ENOTSOCK, "it is no socket")
+            raise OSError(errno.ENOTSOCK, "it is not a socket")
     except FileNotFoundError:
         return False
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:

@@ -38,7 +38,7 @@ _STEADY_SECONDS = 10.0
 
 ServiceMaker = Callable[[Resource, NodeState, ResourceCounters], DevicePluginService]
 
-_LIST_ENDED = "the kubelet ended the list"
+_LIST_ENDED = "the kubelet closed the list"
 
 _log = logging.getLogger(__name__)
 
@@ -121,7 +121,7 @@ class PluginLifecycle:
     def _fail(self, error: Exception) -> None:
         self._set(Phase.FAILED, reason_of(error))
         self.counters.registration_errors += 1
-        _log.debug("%s: the try failed", self.resource.name, exc_info=error)
+        _log.debug("%s: the attempt failed", self.resource.name, exc_info=error)
 
     async def _find_kubelet(self) -> Identity:
         socket = self._directory.kubelet_socket

@@ -81,7 +81,7 @@ class DevicePluginService(api.DevicePluginBase):
     ) -> api.PreferredAllocationResponse:
         resource = self._resource
         if not resource.has_slots:
-            raise Refusal(Status.UNIMPLEMENTED, f"{resource.name}: any unit is as good")
+            raise Refusal(Status.UNIMPLEMENTED, f"{resource.name}: any unit will do")
         requests = message.container_requests
         assigned: Sequence[Collection[str]] = [()] * len(requests)
         if self._assigner is not None and self._is_assigned(resource):

@@ -39,7 +39,7 @@ class Checkpoint:
         except FileNotFoundError:
             return ()
         except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-            _log.warning("%s is passed over, and who holds its claims isn't known: %s",
+            _log.warning("ignoring %s, so it isn't known who holds its claims: %s",
                          self._path, cut(str(error)))  # fmt: skip
             return ()
 

@@ -118,4 +118,4 @@ class Claims:
 
 def _check(uid: str) -> None:
     if not _UID.fullmatch(uid):
-        raise ClaimError(f"{cut(uid)!r} is no UID of a claim")
+        raise ClaimError(f"{cut(uid)!r} is not a claim's UID")

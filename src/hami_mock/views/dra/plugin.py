@@ -80,7 +80,7 @@ class DriverSockets:
         ):
             self._told = ""
             await self._until_gone()
-        self._tell("its sockets were removed: they are made again")
+        self._tell("its sockets were removed: making them again")
 
     async def _until_gone(self) -> None:
         paths = self._socket, self._registration_socket

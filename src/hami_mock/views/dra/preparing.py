@@ -31,7 +31,8 @@ def prepare(
     metadata = part(claim, "metadata")
     if text(metadata, "uid") != uid:
         raise ClaimError(
-            f"its UID is {cut(text(metadata, 'uid'))} now, not {cut(uid)}: it was made anew"
+            f"its UID is {cut(text(metadata, 'uid'))} now, not {cut(uid)}: it was deleted and "
+            "made again"
         )
     allocation = part(part(claim, "status"), "allocation")
     if not allocation:

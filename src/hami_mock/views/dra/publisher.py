@@ -228,10 +228,11 @@ class Publisher:
                 for name in [*(self._found or ())]:
                     await self._delete(name)
             except ClusterError as error:
-                _log.warning("%s: its ResourceSlices stay: %s", self._driver.name, error)
+                _log.warning("%s: can't remove its ResourceSlices: %s", self._driver.name, error)
         if scope.cancelled_caught:
             _log.warning(
-                "%s: its ResourceSlices stay: no answer from the API server", self._driver.name
+                "%s: can't remove its ResourceSlices: no answer from the API server",
+                self._driver.name,
             )
 
 

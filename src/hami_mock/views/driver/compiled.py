@@ -20,7 +20,7 @@ def find_library(machine: str | None = None, folder: Path = _FOLDER) -> Path:
     path = folder / machine / _LIBRARY
     if not path.is_file():
         raise StartError(
-            f"{path} isn't there: this hami-mock was built without a C compiler for {machine}; "
+            f"{path} is missing: this hami-mock was built without a C compiler for {machine}; "
             "install gcc or clang, then hami-mock again from its source, or use an image or a "
             "wheel for this machine"
         )

@@ -36,7 +36,7 @@ from hami_mock.views.driver.root import (
 )
 
 _ROOT = "."
-_NO_NODE = "device nodes take the capability MKNOD: containers get /dev/null instead"
+_NO_NODE = "making device nodes needs the capability MKNOD: containers get /dev/null instead"
 _MKNOD = 27
 """The capability's number."""
 _IS = {
@@ -214,7 +214,7 @@ class Root:
     def _remove(self, path: str, manifest: Manifest) -> Done:
         entry, place = manifest.made[path], self.path / path
         if _found(place, Kind(entry["kind"])) not in (entry["mark"], None):
-            return Done(path, What.LEFT, "it isn't what hami-mock made any more")
+            return Done(path, What.LEFT, "it is no longer what hami-mock made")
         if not self._dry:
             place.unlink(missing_ok=True)
             del manifest.made[path]

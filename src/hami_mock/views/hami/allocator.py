@@ -101,7 +101,7 @@ class Allocator:
                 attempt.recall()
             found = attempt.cards()
         except Exception as error:
-            _log.debug("%s: any slots are preferred: %s", resource.name, explain(error))
+            _log.debug("%s: any slots will do: %s", resource.name, explain(error))
         return [*found, *[()] * (len(sizes) - len(found))]
 
     async def refuse(
@@ -116,7 +116,7 @@ class Allocator:
                 try:
                     await attempt.find()
                 except Exception as error:
-                    _log.warning("can't find the pod to fail: %s", explain(error))
+                    _log.warning("can't find the pod to mark as failed: %s", explain(error))
             await attempt.give_up(cut(reason))
         self.troubles.send()
 

@@ -97,7 +97,7 @@ class Attempt(Handover):
         """Say once of each pod that it can't be read; of pods that are gone nothing is kept."""
         wrong = {pod.uid: (pod, why) for pod in pods if (why := problem(pod, self.side.vendor))}
         for uid in wrong.keys() - self.told:
-            _log.warning("pod %s is passed over if another will do: %s", *wrong[uid])
+            _log.warning("pod %s is skipped if another one fits: %s", *wrong[uid])
         self.told.update(wrong)
         self.told.intersection_update(pod.uid for pod in pods)
 

@@ -32,7 +32,7 @@ def explain(error: Exception) -> str:
     """Return why something failed, in one line that isn't long, whatever the error is."""
     if isinstance(error, HamiMockError):
         return cut(str(error), LONGEST_REASON)
-    _log.debug("nobody foresaw this", exc_info=error)
+    _log.debug("an unexpected error", exc_info=error)
     return cut(f"{type(error).__name__}: {error}", LONGEST_REASON)
 
 

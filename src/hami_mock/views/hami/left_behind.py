@@ -102,7 +102,7 @@ class LeftBehind:
         if left:
             version = node["metadata"]["resourceVersion"]
             await self._kubernetes.patch_node_annotations(node["metadata"]["name"], left, version)
-            _log.warning("a lock of the node was left behind, and is removed: %s", ", ".join(left))
+            _log.warning("removed a lock that was left behind on the node: %s", ", ".join(left))
         if trouble is not None:
             raise trouble
         self._cleared |= ended.keys()

@@ -113,7 +113,7 @@ class Labeller:
         if unheard := found.foreign - self._told:
             self._told |= unheard
             names = ", ".join(f"{key}={labels[key]}" for key in sorted(unheard))
-            _log.warning("labels of the node that somebody else wrote stay as they are: %s", names)
+            _log.warning("leaving the labels that somebody else set on the node: %s", names)
         return found
 
     async def _write(self, found: Difference) -> float:

@@ -67,7 +67,7 @@ def test_other_drivers_devices_in_a_claim_are_passed_over() -> None:
 @pytest.mark.parametrize(
     ("thing", "reason"),
     [
-        (claim(uid="other"), "its UID is other now, not u-1: it was made anew"),
+        (claim(uid="other"), "its UID is other now, not u-1: it was deleted and made again"),
         ({"metadata": {"uid": "u-1"}}, "the scheduler has allocated nothing to it"),
         (claim(), "nothing in it is allocated by gpu.nvidia.com"),
         (claim({"driver": "gpu.nvidia.com", "pool": "x", "device": "gpu-0"}), "in the pool x"),
@@ -250,7 +250,7 @@ def test_a_file_that_cant_be_understood_is_passed_over(
 ) -> None:
     (tmp_path / NAME).write_text(text)
     assert Checkpoint(tmp_path).read() == ()
-    assert "is passed over" in caplog.text
+    assert "who holds its claims" in caplog.text
 
 
 def test_no_file_is_no_mistake(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -110,4 +110,4 @@ def test_slices_that_stay_at_the_end_are_told(
                 tasks.cancel_scope.cancel()
 
     anyio.run(scenario)
-    assert "its ResourceSlices stay: no answer from the API server" in caplog.text
+    assert "can't remove its ResourceSlices: no answer from the API server" in caplog.text
