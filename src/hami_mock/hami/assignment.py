@@ -53,7 +53,9 @@ class Assignment:
     def parse(cls, text: str) -> Self:
         """Read an annotation's value. Raises Malformed for what HAMi refuses."""
         if (parts := bounded(text).count(";") + text.count(":")) > MOST:
-            raise Malformed(f"the value has {parts} devices and containers; at most {MOST} can be")
+            raise Malformed(
+                f"the value has {parts} devices and containers; at most {MOST} are allowed"
+            )
         segments = text.removesuffix(";").split(";") if text else []
         return cls(tuple(_read_segment(each, f"container {i}") for i, each in enumerate(segments)))
 

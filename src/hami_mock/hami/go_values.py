@@ -37,7 +37,7 @@ MOST = 4096
 def bounded(text: str) -> str:
     """Return an annotation's value, unless it is too large to be read, or no Unicode."""
     if len(text) > LONGEST:
-        raise Malformed(f"the value has {len(text)} characters, and must have at most {LONGEST}")
+        raise Malformed(f"the value has {len(text)} characters; at most {LONGEST} are allowed")
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -78,7 +78,7 @@ def refusal(place: str, value: object, expected: str) -> Malformed:
     try:
         shown = repr(value)
     except RecursionError:
-        shown = "what is nested so deep"
+        shown = "(nested too deeply to show)"
     if len(shown) > _LONGEST_SHOWN:
         shown = f"{shown[:_LONGEST_SHOWN]}..."
     return Malformed(f"{place}: {shown} must be {expected}")
@@ -151,7 +151,7 @@ def _typed(value: object, kind: type[_T], place: str) -> _T:
     if not isinstance(value, kind):
         raise refusal(place, value, _TYPES[kind])
     if isinstance(value, dict | list) and len(value) > MOST:
-        raise Malformed(f"{place}: there are {len(value)} elements, and must be at most {MOST}")
+        raise Malformed(f"{place}: there are {len(value)} elements; at most {MOST} are allowed")
     return value
 
 

@@ -100,7 +100,9 @@ def decode(
     else:
         devices = tuple(_read_colons(text) if found in _COLONS else _read_json(text))
     if not devices:
-        raise Malformed("the value has no devices; without any there should be no annotation")
+        raise Malformed(
+            "the value lists no devices; a node without devices should not have the annotation"
+        )
     return devices
 
 

@@ -13,11 +13,11 @@ _WRITTEN = re.compile("".join(rf"(?:({_NUMBER}){unit})?" for unit in _UNITS), re
 def parse(value: object) -> float:
     """Return the seconds, to the millisecond. Raises ValueError for what is no length of time."""
     if isinstance(value, bool):
-        raise ValueError("a boolean is no time")
+        raise ValueError("a boolean is not a time")
     if isinstance(value, int | float):
         return _seconds(value)
     if not isinstance(value, str):
-        raise ValueError("neither a text nor a number")
+        raise ValueError("neither a string nor a number")
     if re.fullmatch(_NUMBER, value, re.ASCII):
         return _seconds(float(value))
     match = _WRITTEN.fullmatch(value)

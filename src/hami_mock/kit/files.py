@@ -23,7 +23,7 @@ def read_text(saying: str, path: str, most: int = MOST_BYTES) -> str:
     except OSError as error:
         raise UsageError(f"{saying} {path!r}: {error.strerror}") from error
     except ValueError as error:
-        reason = "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else "it is no path"
+        reason = "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else "it is not a path"
         raise UsageError(f"{saying} {path!r}: {reason}") from error
 
 

@@ -96,11 +96,13 @@ def _check_nodes(text: str, most: int) -> None:
             case yaml.AliasEvent() if event.anchor in sizes:
                 nodes += sizes[event.anchor]
             case yaml.AliasEvent():
-                raise _refusal(f"the alias *{event.anchor} names nothing, or its own place", event)
+                raise _refusal(
+                    f"the alias *{event.anchor} names nothing, or a value that it is part of", event
+                )
         if len(unfinished) > _DEEPEST:
-            raise _refusal(f"more than {_DEEPEST} lists and mappings in each other", event)
+            raise _refusal(f"more than {_DEEPEST} levels of lists and mappings", event)
         if nodes > most:
-            aliases = "with all that aliases stand for"
+            aliases = "counting all that aliases stand for"
             raise _refusal(f"more than {most} keys and values, {aliases}: shorten it", event)
 
 

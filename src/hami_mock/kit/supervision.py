@@ -74,7 +74,7 @@ class Supervisor:
         self.counts[name] += 1
         if self.failures.get(name) != reason:
             # Once per reason, not once per try.
-            _log.warning("%s: failed, and is started again: %s", name, reason)
+            _log.warning("%s: failed and is restarted: %s", name, reason)
             _log.debug("%s: failed", name, exc_info=failure)
         self.failures[name] = reason
         self.changes.send()

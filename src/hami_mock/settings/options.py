@@ -104,7 +104,7 @@ GENERAL = (
              "address that serves /healthz, /readyz and /metrics", waits=True),
     _general("kubelet-version", kinds.VERSION, None,
              "Kubernetes version that `auto` and the warnings assume (default: ask the API server, "
-             "else 1.36, which bears the fewest devices)"),
+             "else 1.36, which copes with the fewest devices)"),
     _general("control-socket", kinds.SOCKET, CONTROL_SOCKET,
              "socket on which the agent serves `hami-mock ctl`", waits=True),
     _general("pod-resources-socket", kinds.SOCKET, "/var/lib/kubelet/pod-resources/kubelet.sock",

@@ -27,7 +27,7 @@ MOST_NODES = 100_000
 MOST_POOLS = 1000
 _NAME = pattern(
     r"[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?",
-    "a name of small letters, digits and dashes, at most 42 characters",
+    "a name of lower-case letters, digits and dashes, at most 42 characters",
     "NAME",
 )
 _LABEL_TEXT = r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?"

@@ -277,7 +277,7 @@ def _settings(
         other = "hami" if values["hami"] else "source"
         problems.append(
             f"{values.place('device-plugins')}: off leaves the resources to a real plugin, but "
-            f"{values.place(other)} needs ours: remove one of the two"
+            f"{values.place(other)} needs hami-mock's own plugins: remove one of the two"
         )
     if values["dra"]:
         _check_dra(vendors, values, problems)
@@ -289,15 +289,15 @@ def _settings(
 def _check_dra(vendors: tuple[VendorSettings, ...], values: Merged, problems: list[str]) -> None:
     if values["source"] == "hami":
         problems.append(
-            f"{values.place('dra')}: the cards of a real plugin can't be published by DRA too: "
-            f"remove {values.place('source')} or this"
+            f"{values.place('dra')}: the cards of a real plugin can't be published through DRA "
+            f"too: remove {values.place('source')} or this"
         )
     for each in vendors:
         own = [profile for profile in values["dra"] if driver_of(each.vendor, profile)]
         if each.groups and len(own) > 1:
             problems.append(
                 f"{values.place('dra')}: {' and '.join(own)} would both offer the cards of "
-                f"{each.vendor.title}, each as if the other didn't: choose one of them"
+                f"{each.vendor.title}, and neither knows what the other gives out: choose one"
             )
 
 

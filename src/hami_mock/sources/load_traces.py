@@ -21,7 +21,7 @@ def _read(file: str) -> Trace:
     except OSError as error:
         raise UsageError(f"{_FLAG}: can't read {file!r}: {error.strerror}") from error
     except ValueError as error:
-        raise UsageError(f"{_FLAG}: can't read {file!r}: it is no path") from error
+        raise UsageError(f"{_FLAG}: can't read {file!r}: it is not a path") from error
     if len(data) > MOST_BYTES:
         most = f"{MOST_BYTES // 2**20} MiB"
         raise UsageError(f"{_FLAG}: {file!r} has more than {most}: shorten it, as with head")

@@ -35,8 +35,9 @@ def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("path", "reason"),
-    [("/nowhere", "No such file or directory"), ("/", "Is a directory"), ("a\0b", "it is no path"),
-     ("\ud800", "it is no path"), ("x" * 5000, "File name too long"),
+    [("/nowhere", "No such file or directory"), ("/", "Is a directory"),
+     ("a\0b", "it is not a path"), ("\ud800", "it is not a path"),
+     ("x" * 5000, "File name too long"),
      ("/dev/zero", "it has more than 1048576 bytes: shorten it")],
 )  # fmt: skip
 def test_what_is_no_file_is_refused(path: str, reason: str) -> None:

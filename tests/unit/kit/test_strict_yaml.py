@@ -29,14 +29,14 @@ def refusal(text: str, read: Callable[[str], Any] = load) -> str:
 
 
 HOSTILE = {
-    "lists in lists": ("[" * 50_000, "more than 64 lists"),
-    "closed lists in lists": ("[" * 20_000 + "]" * 20_000, "more than 64 lists"),
-    "mappings in mappings": ("{a: " * 20_000, "more than 64 lists"),
-    "dashes": ("- " * 50_000, "more than 64 lists"),
-    "keys in keys": ("? " * 50_000, "more than 64 lists"),
+    "lists in lists": ("[" * 50_000, "more than 64 levels of lists"),
+    "closed lists in lists": ("[" * 20_000 + "]" * 20_000, "more than 64 levels of lists"),
+    "mappings in mappings": ("{a: " * 20_000, "more than 64 levels of lists"),
+    "dashes": ("- " * 50_000, "more than 64 levels of lists"),
+    "keys in keys": ("? " * 50_000, "more than 64 levels of lists"),
     "aliases of aliases": (aliases("[x]", "[{}]"), "more than 32768 keys and values"),
     "merges of merges": (aliases("{k: 1}", "{{<<: [{}]}}"), "more than 32768 keys and values"),
-    "a list in itself": ("a: &a [*a]", "the alias *a names nothing, or its own place"),
+    "a list in itself": ("a: &a [*a]", "the alias *a names nothing, or a value that it is part of"),
     "no such alias": ("a: *b", "the alias *b names nothing"),
     "many keys": ("".join(f"k{i}: 1\n" for i in range(40_000)), "more than 32768 keys"),
     "many documents": ("---\n" * 40_000, "more than 32768 keys"),

@@ -67,8 +67,8 @@ async def test_a_part_that_fails_is_started_again_and_works_again(
     assert list(dict.fromkeys(reasons)) == ["KeyError: 'x'", "no API server"]
     assert supervisor.counts == {"it": 3}
     assert [record.getMessage() for record in caplog.records] == [
-        "it: failed, and is started again: KeyError: 'x'",
-        "it: failed, and is started again: no API server",
+        "it: failed and is restarted: KeyError: 'x'",
+        "it: failed and is restarted: no API server",
         "it: works again",
     ]
 

@@ -39,8 +39,8 @@ def test_no_card_is_offered_twice(profiles: str, others: dict[str, str], maker: 
     (problem,) = problems_of(lambda: load({"dra": profiles, **others}))
     first, second = profiles.split(",")
     assert problem == (
-        f"--dra: {first} and {second} would both offer the cards of {maker}, each as if the other "
-        "didn't: choose one of them"
+        f"--dra: {first} and {second} would both offer the cards of {maker}, and neither knows "
+        "what the other gives out: choose one"
     )
 
 
@@ -56,4 +56,4 @@ def test_a_profile_that_there_isnt_is_refused() -> None:
 
 def test_a_real_plugins_cards_are_its_own() -> None:
     (problem,) = problems_of(lambda: load({"dra": "hami", "source": "hami"}))
-    assert "the cards of a real plugin can't be published by DRA too" in problem
+    assert "the cards of a real plugin can't be published through DRA too" in problem

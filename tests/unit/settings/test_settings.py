@@ -468,5 +468,5 @@ def test_hami_needs_plugins_of_ours(other: dict[str, str]) -> None:
     (name,) = other
     (line,) = problems_of(lambda: load({"device-plugins": "off", **other}))
     assert line.startswith("--device-plugins: off leaves the resources to a real plugin")
-    assert f"--{name} needs ours" in line
+    assert f"--{name} needs hami-mock's own plugins" in line
     assert not load({"device-plugins": "off"}).device_plugins
