@@ -350,7 +350,7 @@ async def run(settings: Settings, flags: Mapping[str, str]) -> None:
                         await agent.configuration.follow()
                     except Exception as error:
                         # A mistake in the files is told by `follow`; this is something else.
-                        _log.error("the old configuration stays: %s", reason_of(error))
+                        _log.error("keeping the old configuration: %s", reason_of(error))
                 tasks.cancel_scope.cancel()
 
 
@@ -381,7 +381,11 @@ def _announce(settings: Settings, node: Node, version: Version | None) -> None:
     if settings.is_companion:
         _log.info("companion of a real plugin: the cards are read from the node")
     elif not settings.device_plugins:
-        others = "claims get the cards by DRA" if settings.dra else "a real one is to register them"
+        others = (
+            "claims get the cards through DRA"
+            if settings.dra
+            else "a real plugin registers the resources"
+        )
         _log.info("device plugins are off: %s", others)
     elif not node.resources:
         _log.warning("no cards are configured for this node: nothing will be registered")

@@ -215,7 +215,7 @@ def test_an_agent_that_begins_while_the_api_server_is_away_leaves_the_units_wher
             **dict.fromkeys(amounts, ("status", "waiting")),
         }
         (memory,) = (row for row in status(kubelet)["resources"] if row["name"] == MEMORY)
-        assert memory["why"].startswith("they stood there before, and nobody knows now whether")
+        assert memory["why"].startswith("they were there before, and it isn't known now whether")
         told = status(kubelet)
         assert "no get nodes n1 today (503)" in told["notices"]["source"]
         assert not told["ready"]

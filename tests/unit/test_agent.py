@@ -47,7 +47,7 @@ def test_a_node_without_cards_is_warned_of(caplog: pytest.LogCaptureFixture) -> 
 
 @pytest.mark.parametrize(
     ("dra", "told"),
-    [("", "a real one is to register them"), ("hami", "claims get the cards by DRA")],
+    [("", "a real plugin registers the resources"), ("hami", "claims get the cards through DRA")],
 )
 def test_without_device_plugins_it_says_who_gives_the_cards_away(
     caplog: pytest.LogCaptureFixture, dra: str, told: str
@@ -57,11 +57,12 @@ def test_without_device_plugins_it_says_who_gives_the_cards_away(
 
 
 NOTHING = (
-    "--dra hami does nothing on this node: it has no driver for its cards, so no claim gets one"
+    "--dra hami does nothing on this node: there is no such driver for its cards, so no claim gets "
+    "one"
 )
 TWICE = (
-    "device plugins and DRA offer the same cards, each as if the other didn't: turn device plugins "
-    "off with --device-plugins off"
+    "device plugins and DRA offer the same cards, and neither knows what the other gives out: turn "
+    "device plugins off with --device-plugins off"
 )
 
 

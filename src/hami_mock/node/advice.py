@@ -13,7 +13,9 @@ from hami_mock.vendors.dra import Profile, driver_of
 # What has less than this share of a node's devices isn't what makes them too many.
 _LARGE_SHARE = 0.1
 
-COUNTED_TWICE = "device plugins and DRA offer the same cards, each as if the other didn't"
+COUNTED_TWICE = (
+    "device plugins and DRA offer the same cards, and neither knows what the other gives out"
+)
 COUNTED_TWICE_REMEDY = "turn device plugins off with --device-plugins off"
 
 _LABEL = "[a-z0-9]([a-z0-9-]*[a-z0-9])?"
@@ -50,8 +52,8 @@ def dra_warnings(node: Node, profiles: Sequence[Profile]) -> list[str]:
     offered = {v for v in vendors if any(driver_of(v, profile) for profile in profiles)}
     if not offered:
         return [
-            f"--dra {','.join(profiles)} does nothing on this node: it has no driver for its "
-            "cards, so no claim gets one"
+            f"--dra {','.join(profiles)} does nothing on this node: there is no such driver "
+            "for its cards, so no claim gets one"
         ]
     if any(resource.vendor in offered for resource in node.resources):
         return [f"{COUNTED_TWICE}: {COUNTED_TWICE_REMEDY}"]
@@ -85,7 +87,7 @@ def _instead(resource: Resource) -> str:
     if not resource.why:
         return ""
     return (
-        f"; in the Node's status they would cost nothing, but they don't go there: {resource.why}"
+        f"; in the Node's status they would cost nothing, but they aren't put there: {resource.why}"
     )
 
 

@@ -90,7 +90,7 @@ class Assigned:
             made = _made(side, told[1])
         except Malformed as error:
             who = cut(f"{pod.namespace}/{pod.name}")
-            _log.warning("pod %s: what HAMi assigned is passed over: %s", who, error)
+            _log.warning("pod %s: ignoring what HAMi assigned: %s", who, error)
             return told, {}
         found: dict[Container, Parts] = {}
         for name, position, devices in matched:

@@ -140,7 +140,7 @@ def _spans(value: object) -> tuple[Span, ...]:
 
 def _span(value: object) -> Span:
     if not isinstance(value, Mapping) or value.keys() != {"time", "utilization"}:
-        raise ValueError(f"{shown(value)} has to have time and utilization, and nothing else")
+        raise ValueError(f"{shown(value)} must have time and utilization, and nothing else")
     return Span(_seconds(value["time"]), _level(value["utilization"]))
 
 
@@ -152,7 +152,7 @@ def _level(value: object) -> Level:
     low = float(match[1])
     high = float(match[2]) if match[2] is not None else low
     if not low <= high <= 100:
-        raise ValueError(f"{shown(value)} isn't within 0 to 100, the smaller one first")
+        raise ValueError(f"{shown(value)} isn't within 0 to 100, with the smaller number first")
     return Level(low, high)
 
 
@@ -175,4 +175,4 @@ def _repeat(value: object) -> int | None:
         return 1
     if type(value) is int and 1 <= value <= 10_000:
         return value
-    raise ValueError(f"repeat is true, false, or how often, not {shown(value)}")
+    raise ValueError(f"repeat must be true, false or a number of times, not {shown(value)}")

@@ -228,7 +228,7 @@ def _number(text: str) -> float | None:
     except ValueError:
         raise ValueError(f"{shown(text)} is not a number") from None
     if not 0 <= value < 1e15:
-        raise ValueError(f"{shown(text)} is negative, or no number of this world")
+        raise ValueError(f"{shown(text)} is out of range: it must be at least 0 and below 1e15")
     return value
 
 

@@ -209,7 +209,7 @@ def _into_status(
     unfit = {name: size for name, size in sizes.items() if not fits(size)}
     if policy.which is Which.NEEDED:
         return needed(counts, unfit, version)
-    why = f"they stood there before, and nobody knows now whether they may: {policy.why}"
+    why = f"they were there before, and it isn't known now whether they still may be: {policy.why}"
     return dict.fromkeys(stood, why) | without_room(counts, unfit)
 
 
@@ -233,7 +233,7 @@ def _in_status(share: Share, factor: int, past: Past, why: str) -> Resource:
     known = "pods hold devices of it"
     if past.used is None:
         socket = "the agent needs the kubelet's pod-resources socket"
-        known = f"nobody knows whether pods hold devices of it: {socket}"
+        known = f"it isn't known whether pods hold devices of it: {socket}"
     waits = f"{known}; it moves to the Node's status when none does"
     return replace(resource, why=waits, later=counted)
 
@@ -303,7 +303,7 @@ def _too_many(share: Share, resource: Resource, policy: Policy) -> str:
     return (
         f"{resource.count + retired} devices need a list of {resource.list_size(word=HEALTHY)} "
         f"bytes; the kubelet's limit is {MESSAGE_LIMIT}: {remedy}"
-        + f"; in the Node's status there is no limit, but they don't go there: {policy.why}"
+        + f"; in the Node's status there is no limit, but they aren't put there: {policy.why}"
         * bool(policy.why and not resource.has_slots)
     )
 

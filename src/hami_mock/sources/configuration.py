@@ -99,7 +99,7 @@ class Configuration:
     async def reload(self) -> list[str]:
         """Read everything again and return what changed. Raises UsageError; the old one stays."""
         if not (self.settings.config or self.settings.device_config_file):
-            return ["there is no file to read again: the agent was started without --config"]
+            return ["there is no file to reload: the agent was started without --config"]
         async with self._one_at_a_time:
             self._seen = self._content()
             try:

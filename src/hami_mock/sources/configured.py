@@ -150,7 +150,7 @@ class ConfiguredSource:
     async def use(self, settings: Settings) -> list[str]:
         if settings.units is Units.STATUS and not self._is_connected:
             raise UsageError(
-                "--units status: this agent isn't connected to the API server: start it anew with "
+                "--units status: this agent isn't connected to the API server: restart it with "
                 "this flag"
             )
         async with self._one_at_a_time:
@@ -168,7 +168,7 @@ class ConfiguredSource:
         if not refusal:
             return ""
         if not self.known.permission.is_known:
-            return f"it isn't known whether units may stand in the Node's status: {refusal}"
+            return f"it isn't known whether units may be put in the Node's status: {refusal}"
         return f"units have device plugins, and their limits: {refusal}"
 
     @property

@@ -67,8 +67,8 @@ class Inventory:
             self._record(node)
         except OSError as error:
             raise UsageError(
-                f"{self._folder.path / unit_record.FILE}: can't record which unit is whose: "
-                f"{error.strerror}; nothing was changed"
+                f"{self._folder.path / unit_record.FILE}: can't record which unit belongs to "
+                f"which card: {error.strerror}; nothing was changed"
             ) from error
         self._state.change(node)
         return changes(before, node)
@@ -84,7 +84,7 @@ class Inventory:
         if has_predecessor and self._trouble:
             path = self._folder.path / unit_record.FILE
             raise StartError(
-                f"{path}: can't record which unit is whose: {self._trouble}; "
+                f"{path}: can't record which unit belongs to which card: {self._trouble}; "
                 "make room there, or start with the flags of the agent before"
             )
         try:
@@ -139,7 +139,7 @@ class Inventory:
         except OSError as error:
             # More on record than must be hurts nobody.
             path = self._folder.path / unit_record.FILE
-            _log.warning("%s stays as it is: %s", path, error.strerror)
+            _log.warning("can't update %s: %s", path, error.strerror)
 
     async def _record_again(self) -> None:
         """Write the record whenever it is gone: somebody may empty the folder."""
@@ -182,7 +182,7 @@ class Inventory:
             told = f"{released} retired devices, {node.retired} are still held"
             self._state.events.add(Kind.DEVICES_RELEASED, "", told)
         for name in moved:
-            told = "no pod holds a device of it any more: it moves to the Node's status"
+            told = "no pod holds a device of it now: it moves to the Node's status"
             self._state.events.add(Kind.DEVICES_RELEASED, name, told)
         self._state.change(node)
         # After it: a number too many on record is free at the next start.

@@ -87,7 +87,9 @@ class PodReader:
         for pod, thing in zip(now, change.things, strict=True):
             is_cut = not change.is_gone and len(pod.annotations) < len([*_kept(thing)])
             who = cut(f"{pod.namespace}/{pod.name}")
-            self._tell(who, is_cut, f"pod {who}: not all of its annotations are read: too long")
+            self._tell(
+                who, is_cut, f"pod {who}: not all of its annotations are read: they are too long"
+            )
         if kept != self._state.pods:
             self._state.pods.clear()
             self._state.pods.update(kept)

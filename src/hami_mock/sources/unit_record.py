@@ -95,7 +95,7 @@ def remove(folder: Path) -> None:
     try:
         own_files.remove_regular(folder / FILE)
     except OSError as error:
-        _log.warning("%s stays: %s", folder / FILE, error.strerror)
+        _log.warning("can't remove %s: %s", folder / FILE, error.strerror)
 
 
 def _document(path: Path) -> Any:

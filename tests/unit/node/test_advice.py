@@ -55,7 +55,7 @@ def test_the_warning_says_which_kubelet_it_is_about(version: Version | None, wor
 def test_where_units_would_cost_nothing_is_a_sentence_whatever_the_reason(why: str) -> None:
     (warning,) = warned_of(replace(unit_resource([65536]), why=why), (1, 37))
     assert warning.endswith(
-        f"; in the Node's status they would cost nothing, but they don't go there: {why}"
+        f"; in the Node's status they would cost nothing, but they aren't put there: {why}"
     )
 
 

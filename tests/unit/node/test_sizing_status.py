@@ -96,7 +96,7 @@ def test_where_it_is_refused_and_does_not_fit_the_remedy_names_both() -> None:
     (line,) = problems_of(lambda: node_of((1, 35), REFUSED, nvidia_cards=128))
     assert "the smallest memory factor that fits is 16" in line
     assert line.endswith(
-        f"; in the Node's status there is no limit, but they don't go there: {REFUSED.refusal}"
+        f"; in the Node's status there is no limit, but they aren't put there: {REFUSED.refusal}"
     )
 
 
@@ -133,7 +133,7 @@ def test_what_stood_in_the_status_stays_there_and_the_others_stay_with_their_plu
     memory = resource_named(node, MEMORY)
     assert (memory.count, memory.why) == (
         655360,
-        "they stood there before, and nobody knows now whether they may: "
+        "they were there before, and it isn't known now whether they still may be: "
         "can't get nodes n1: it is away",
     )
     assert resource_named(node, CORES).why == AWAY.refusal

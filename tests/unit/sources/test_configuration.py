@@ -337,7 +337,7 @@ def test_what_only_a_start_can_change_is_not_set(start: Start, name: str, value:
 
 def test_a_reload_without_a_file_says_so(start: Start) -> None:
     (line,) = start(config="").reload()
-    assert line.startswith("there is no file to read again")
+    assert line.startswith("there is no file to reload")
 
 
 def test_cards_that_are_set_over_groups_are_the_first_of_them(start: Start) -> None:

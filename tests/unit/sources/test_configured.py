@@ -150,7 +150,7 @@ def test_who_began_without_an_answer_asks_until_there_is_one(
     monkeypatch.setattr(host, "ask", server.ask)
     rig = Rig(tmp_path, AWAY, **flags)
     assert rig.is_in_status == bool(flags)
-    unknown = f"it isn't known whether units may stand in the Node's status: {AWAY.refusal}"
+    unknown = f"it isn't known whether units may be put in the Node's status: {AWAY.refusal}"
     assert rig.source.notice == unknown
 
     async def scenario() -> None:
@@ -191,7 +191,7 @@ def test_who_is_refused_in_the_end_and_has_no_other_place_lives_on_and_says_so(
     anyio.run(scenario)
     assert notices[1] == notices[2] == notices[3]
     assert notices[1].startswith(f"units stay where they are: {MEMORY}: ")
-    assert notices[1].endswith(f"they don't go there: {REFUSED.refusal}")
+    assert notices[1].endswith(f"they aren't put there: {REFUSED.refusal}")
     assert caplog.text.count("units stay where they are") == 1
     assert rig.source.notice == ""
 

@@ -251,7 +251,7 @@ def test_a_change_that_can_not_be_recorded_is_refused(
         with pytest.raises(UsageError) as caught:
             await source.use(load({**FLAGS, "nvidia-memory": "60"}))
         assert str(caught.value) == (
-            f"{socket_folder / unit_record.FILE}: can't record which unit is whose: "
+            f"{socket_folder / unit_record.FILE}: can't record which unit belongs to which card: "
             "No space left on device; nothing was changed"
         )
         assert keys(state) == before

@@ -218,7 +218,9 @@ def test_so_much_text_of_a_pod_is_kept(
     with caplog.at_level(logging.WARNING):
         pods = reader.hear(every(long), Change([long]), every(long))
     assert pods["default", "a"].annotations == {"hami-mock.io/y": "y"}
-    assert caplog.messages == ["pod default/a: not all of its annotations are read: too long"]
+    assert caplog.messages == [
+        "pod default/a: not all of its annotations are read: they are too long"
+    ]
 
 
 def test_so_many_containers_and_so_long_names() -> None:

@@ -85,7 +85,7 @@ def test_on_a_full_disk_a_set_is_refused_and_nothing_changes(full_disk: Path) ->
         with pytest.raises(UsageError) as caught:
             await rig.configuration.set_options({"nvidia-memory": "60"})
         assert str(caught.value) == (
-            f"{full_disk / unit_record.FILE}: can't record which unit is whose: "
+            f"{full_disk / unit_record.FILE}: can't record which unit belongs to which card: "
             "No space left on device; nothing was changed"
         )
         assert rig.keys == before
@@ -111,7 +111,7 @@ def test_on_a_full_disk_a_followed_file_is_rejected_with_an_event(
     assert rig.keys == before
     (event,) = rig.state.events.after(0)
     assert event.kind is Kind.CONFIGURATION_REJECTED
-    assert "can't record which unit is whose: No space left on device" in event.message
+    assert "can't record which unit belongs to which card: No space left on device" in event.message
     assert rig.configuration.as_data()["error"] == [event.message]
 
 
@@ -146,7 +146,9 @@ def test_a_start_with_other_flags_is_refused_on_a_full_disk(full_disk: Path) -> 
     recorded = (full_disk / unit_record.FILE).read_bytes()
     fill(full_disk)
     other = Rig(full_disk, nvidia_memory="70", socket_dir=str(full_disk))
-    with pytest.raises(StartError, match="can't record which unit is whose: No space left"):
+    with pytest.raises(
+        StartError, match="can't record which unit belongs to which card: No space left"
+    ):
         anyio.run(other.inventory.run)
     assert (full_disk / unit_record.FILE).read_bytes() == recorded
 
@@ -200,7 +202,9 @@ def test_what_is_no_file_neither_stops_the_start_nor_is_touched(
                 await tasks.start(rig.inventory.run)
                 for _ in range(100):
                     await anyio.lowlevel.checkpoint()
-                with pytest.raises(UsageError, match="can't record which unit is whose"):
+                with pytest.raises(
+                    UsageError, match="can't record which unit belongs to which card"
+                ):
                     await rig.configuration.set_options({"nvidia-memory": "60"})
                 tasks.cancel_scope.cancel()
 

@@ -37,7 +37,7 @@ class Found:
         """
         vendor = cards[0].vendor
         is_memory = offer.role is Role.MEMORY
-        if_many = "the node claims more than anyone could register"
+        if_many = "the node claims more than any plugin could register"
         coarser = not is_memory or bool(vendor.config.factor)
         if not coarser:
             if_many = without_factor(vendor, offer)

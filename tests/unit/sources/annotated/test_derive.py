@@ -134,7 +134,7 @@ def test_no_garbage_is_too_much(annotations: dict[str, str], allocatable: dict[s
     ("text", "reason"),
     [
         ("", "the value '' must be JSON"),
-        ("[]", "the value has no devices"),
+        ("[]", "the value lists no devices"),
         ("{", "not valid JSON"),
         ('[{"id":"GPU-1","devmem":"x"}]', "device 0 (GPU-1): devmem: 'x' must be a whole number"),
         ('[{"id":"GPU-1"},{"id":"GPU-1"}]', "the ID 'GPU-1' must be present and unique"),

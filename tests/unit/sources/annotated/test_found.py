@@ -38,4 +38,4 @@ def test_cores_beyond_all_bounds_are_left_out() -> None:
     found = derived(node(cards(card("GPU-1", devcore=10**9))))
     assert set(numbers(found.node)) == {MEMORY, "nvidia.com/gpumem-percentage"}
     assert found.reasons[0].startswith("nvidia.com/gpucores: left out: 1000000000 devices need")
-    assert found.reasons[0].endswith("more than anyone could register")
+    assert found.reasons[0].endswith("more than any plugin could register")

@@ -256,8 +256,8 @@ def test_what_can_not_be_recorded_is_a_reason_until_it_can(socket_folder: Path) 
         await rig.say(ONE)
         assert rig.offered() == {}
         assert rig.source.missing[0].endswith(
-            "can't record which unit is whose: hami-mock-units.new is not a regular file; "
-            "nothing was changed"
+            "can't record which unit belongs to which card: hami-mock-units.new is not a regular "
+            "file; nothing was changed"
         )
         in_the_way.rmdir()
         # A heartbeat: nothing else is new.
