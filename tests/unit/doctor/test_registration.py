@@ -36,7 +36,7 @@ def test_a_node_that_is_well_has_no_findings(check: Check) -> None:
     [
         (None, "there is no such annotation: HAMi's scheduler sees no NVIDIA cards here"),
         ("", "it is empty"),
-        ("[]", "the value has no devices"),
+        ("[]", "the value lists no devices"),
         ("{", "not valid JSON"),
         (
             "GPU-1,10,32768,100,NVIDIA-V100,0,true:",
