@@ -18,8 +18,8 @@ def allocated(case: PodCase) -> Iterator[Finding]:
     for claim in filter(None, own):
         where = f"claim {claim.full_name}"
         if claim.is_ending and not pod.has_ended:
-            told = "it is being deleted, and goes when nobody uses it: no new pod gets it"
-            yield warning(where, told, "make the claim, and the pod, anew")
+            told = "it is being deleted, and will be gone once no pod uses it: no new pod gets it"
+            yield warning(where, told, "create the claim and the pod again")
         if case.is_settled or not claim.is_allocated:
             continue
         yield from _elsewhere(case, claim, where)
@@ -33,7 +33,7 @@ def allocated(case: PodCase) -> Iterator[Finding]:
                 where,
                 f"it is allocated, but the kubelet hasn't made the pod ready: {drivers} may not "
                 "have prepared it",
-                f"kubectl describe pod {pod.name} -n {pod.namespace} shows the driver's own words "
+                f"kubectl describe pod {pod.name} -n {pod.namespace} shows the driver's error "
                 "(FailedPrepareDynamicResources); hami-mock ctl status on the node shows which "
                 "claims it has prepared",
             )
@@ -51,7 +51,7 @@ def _elsewhere(case: PodCase, claim: Claim, where: str) -> Iterator[Finding]:
             "let the pod run on that node, or give it a claim of its own (from a template)",
         )
     elif not place:
-        told = f"its devices are on node {nodes}: the pod can run there alone"
+        told = f"its devices are on node {nodes}: the pod can run only there"
         yield note(where, told, "if it should run elsewhere, give it a claim of its own")
 
 
@@ -66,11 +66,11 @@ def _devices(case: PodCase, claim: Claim, where: str) -> Iterator[Finding]:
         if device is None:
             yield error(
                 where,
-                f"it was allocated {name} of {driver} in the pool {pool}, which no ResourceSlice "
-                "has any more: it can't be prepared",
+                f"it was allocated {name} of {driver} in the pool {pool}, which is no longer "
+                "in any ResourceSlice: it can't be prepared",
                 "check that the driver is running on that node; if the device is gone for good, "
                 "delete the pod",
             )
         elif device.taints:
             taints = listed([str(taint) for taint in device.taints])
-            yield warning(where, f"its device {device} is tainted: {taints}", "mend the device")
+            yield warning(where, f"its device {device} is tainted: {taints}", "repair the device")

@@ -14,11 +14,11 @@ from hami_mock.kit.text import cut
 
 _ADVICE = {
     Obstacle.CLASS: "check that the driver of this class is running on a node: kubectl get "
-    "resourceslices; `hami-mock doctor NODE` says more of one",
+    "resourceslices; `hami-mock doctor NODE` tells you more about a node",
     Obstacle.SELECTOR: "compare the selector with the attributes in kubectl get resourceslices "
     "-o yaml",
     Obstacle.SIZE: "ask for no more than the largest device has",
-    Obstacle.TAINT: "mend the device (of hami-mock: ctl recover), or let the claim tolerate the "
+    Obstacle.TAINT: "repair the device (hami-mock's: ctl recover), or let the claim tolerate the "
     "taint",
     Obstacle.TAKEN: "ask for less, or let the pods of those claims end",
     Obstacle.COUNTERS: "ask for a smaller profile, or let the pods of those claims end",
@@ -33,7 +33,7 @@ def not_looked(case: PodCase) -> Iterator[Finding]:
     kinds += [TEMPLATES] if any(each.template for each in case.pod.claims) else []
     lacks = dict.fromkeys(case.dra.lacks[kind] for kind in kinds if kind in case.dra.lacks)
     if lacks:
-        told = f"not all about its claims could be looked at: {'; '.join(lacks)}"
+        told = f"its claims could only be checked in part: {'; '.join(lacks)}"
         advice = "allow list of resourceslices, resourceclaims, resourceclaimtemplates and "
         advice += "deviceclasses (resource.k8s.io), or give them all with -f"
         yield note("DRA", told, advice)
@@ -58,10 +58,11 @@ def claims(case: PodCase) -> Iterator[Finding]:
 
 def _gone(where: str, template: str) -> Finding:
     if template:
-        told = "the claim that was made for the pod isn't there any more"
-        return error(where, told, "delete the pod and make it anew: a claim is made once")
+        told = "the claim that was created for the pod no longer exists"
+        advice = "delete the pod and create it again: its claim is created only once"
+        return error(where, told, advice)
     told = "there is no such ResourceClaim, and the pod waits for it"
-    return error(where, told, "make it in the pod's namespace, or mend resourceClaimName")
+    return error(where, told, "create it in the pod's namespace, or correct resourceClaimName")
 
 
 def _unmade(case: PodCase, name: str) -> Iterator[Finding]:
@@ -70,16 +71,17 @@ def _unmade(case: PodCase, name: str) -> Iterator[Finding]:
     if templates is not None and name not in templates:
         yield error(
             f"template {name}",
-            "there is no such ResourceClaimTemplate, so no claim is made for the pod"
+            "there is no such ResourceClaimTemplate, so no claim is created for the pod"
             + did_you_mean(name, templates),
-            "make it in the pod's namespace, or mend resourceClaimTemplateName",
+            "create it in the pod's namespace, or correct resourceClaimTemplateName",
         )
         return
     if case.dra.claims is not None:
         yield note(
             f"template {name}",
-            "no claim has been made from it for the pod yet",
-            "kube-controller-manager makes it within seconds; else kubectl describe pod says why",
+            "no claim has been created from it for the pod yet",
+            "kube-controller-manager creates it within seconds; if not, kubectl describe pod says "
+            "why",
         )
     yield from _unmet(case, f"template {name}", (templates or {}).get(name, ()))
 
@@ -111,7 +113,7 @@ def _unmet(case: PodCase, where: str, requests: Sequence[Request]) -> Iterator[F
                 + did_you_mean(way.class_name, classes),
                 f"there are {listed([*classes])}"
                 if classes
-                else "there is no class at all: apply those of the driver (of hami-mock: "
+                else "there are no classes at all: apply the driver's (hami-mock's are in "
                 "components/dra/deviceclasses.yaml)",
             )
         if found.slices is None or missing:
@@ -190,14 +192,14 @@ def _words(ask: Ask, obstacle: Obstacle, verdicts: Sequence[Verdict]) -> str:
     match obstacle:
         case Obstacle.CLASS:
             drivers = listed([*dict.fromkeys(each.device.driver for each in verdicts)])
-            return f"none of {many} ({drivers}) is of the DeviceClass {ask.class_name}"
+            return f"none of {many} ({drivers}) belongs to the DeviceClass {ask.class_name}"
         case Obstacle.SELECTOR:
             wanted = listed([*map(cut, ask.selectors)])
-            return f"none of {many} of its class is what its selector wants: {wanted}"
+            return f"none of {many} of its class matches its selector: {wanted}"
         case Obstacle.SIZE:
             return f"it asks for {asked}; {_largest(ask, verdicts)}"
         case Obstacle.TAKEN if verdicts[0].device.is_shared:
-            wanted = asked or "no amount, so for all of a device"
+            wanted = asked or "a whole device (it names no amount)"
             told = f"it asks for {wanted}, which isn't free now: "
             return told + listed([each.told for each in verdicts], "; ")
     return listed([each.told for each in verdicts], "; ")
@@ -209,7 +211,7 @@ def _largest(ask: Ask, verdicts: Sequence[Verdict]) -> str:
     for name, wanted in ask.capacity.items():
         having = [each.device for each in verdicts if name in each.device.capacity]
         if not having:
-            told.append(f"no device has a capacity {name}")
+            told.append(f"no device has the capacity {name}")
             continue
         largest = max(having, key=lambda device: device.capacity[name].largest)
         has = largest.capacity[name]

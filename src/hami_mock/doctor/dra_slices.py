@@ -33,7 +33,7 @@ def not_looked(case: NodeCase) -> Iterator[Finding]:
         advice = "allow list of resourceslices (resource.k8s.io)"
         if case.dra.is_partial:
             advice = "add them: kubectl get resourceslices -o json"
-        yield note("DRA", f"it couldn't be looked at: {why}", advice)
+        yield note("DRA", f"it couldn't be checked: {why}", advice)
 
 
 def missing(case: NodeCase) -> Iterator[Finding]:
@@ -59,21 +59,21 @@ def pools(case: NodeCase) -> Iterator[Finding]:
         newest = newest_of(slices)
         count, generation = newest[0].count, newest[0].generation
         old = len(slices) - len(newest)
-        left = f"; {old} of an older generation are passed over" if old else ""
+        left = f"; {old} of an older generation are ignored" if old else ""
         if len(newest) != count:
             yield error(
                 driver,
-                f"its pool {pool} isn't whole: {len(newest)} of {count} slices have its newest "
-                f"generation {generation}{left}. The scheduler passes over the pool",
-                "look again in a few seconds: the driver may be writing them; if it stays, see "
-                "the driver's log",
+                f"its pool {pool} is incomplete: {len(newest)} of {count} slices have its newest "
+                f"generation {generation}{left}. The scheduler ignores the pool",
+                "look again in a few seconds: the driver may be writing them; if it stays like "
+                "this, see the driver's log",
             )
         elif old:
             yield warning(
                 driver,
-                f"its pool {pool} has slices of differing generations: {len(newest)} of the "
+                f"its pool {pool} has slices of different generations: {len(newest)} of the "
                 f"newest ({generation}){left}",
-                "an agent that is running removes them; else delete those with the lower "
+                "a running agent removes them; if there is none, delete those with the lower "
                 "spec.pool.generation",
             )
 
@@ -90,7 +90,7 @@ def twins(case: NodeCase) -> Iterator[Finding]:
             told = " and ".join(f"{name} of {driver}" for driver, name in names.items())
             yield warning(
                 "ResourceSlices",
-                f"the card {uuid} is offered twice, as {told}: it can be given out by both",
+                f"the card {uuid} is offered twice, as {told}: both drivers can hand it out",
                 "let one driver offer it: --dra takes one profile for a maker's cards, and a real "
                 "driver beside hami-mock counts too",
             )
@@ -161,7 +161,7 @@ def extended(case: NodeCase) -> Iterator[Finding]:
         yield note(
             driver,
             f"no DeviceClass has an extendedResourceName: {GATES[EXTENDED].without}. The feature "
-            f"gate {EXTENDED} is off, or nobody gave a class such a name",
+            f"gate {EXTENDED} is off, or no class was given such a name",
             f"if pods should get cards without claims, turn it on for {components()}, and "
             f"{_AFTERWARDS[EXTENDED]}",
         )
@@ -181,7 +181,7 @@ def taints(case: NodeCase) -> Iterator[Finding]:
                 device.driver,
                 f"{device.name} is tainted: {taint} ({taint.effect}), so claims that don't "
                 "tolerate it don't get the device",
-                "a driver taints cards that aren't healthy; of hami-mock, ctl recover mends one",
+                "a driver taints unhealthy cards; `hami-mock ctl recover` repairs hami-mock's",
             )
 
 
@@ -196,8 +196,8 @@ def classes(case: NodeCase) -> Iterator[Finding]:
             yield warning(
                 driver,
                 "no DeviceClass is for its devices, so no claim can ask for them",
-                "apply the classes of the driver (of hami-mock: "
-                "components/dra/deviceclasses.yaml; the chart's value dra.deviceClasses)",
+                "apply the driver's classes (hami-mock's: components/dra/deviceclasses.yaml, or "
+                "the chart's value dra.deviceClasses)",
             )
 
 

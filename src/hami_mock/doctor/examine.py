@@ -102,7 +102,7 @@ def _first(findings: Iterator[Finding]) -> list[Finding]:
     found = list(islice(findings, _MOST + 1))
     if len(found) > _MOST:
         told = f"there are more findings like the {_MOST} above"
-        found[-1] = replace(found[-1], what=told, advice="mend these, then run the doctor again")
+        found[-1] = replace(found[-1], what=told, advice="fix these, then run the doctor again")
     return found
 
 

@@ -37,8 +37,8 @@ def as_noted(case: NodeCase) -> Iterator[Finding]:
             yield error(
                 name,
                 f"hami-mock wrote {count} into the node's status, but capacity is {capacity} and "
-                f"allocatable is {allocatable}: somebody has changed it since, and nobody has put "
-                "it right",
+                f"allocatable is {allocatable}: something has changed it since, and "
+                "hami-mock hasn't corrected it",
                 "check that hami-mock is running on this node, and what `hami-mock ctl status` "
                 "says there: it writes the number again within seconds",
             )
@@ -64,7 +64,7 @@ def kept(case: NodeCase) -> Iterator[Finding]:
         ANNOTATION,
         f"no pod of hami-mock runs on this node, but its units are still in the node's status, "
         f"and pods are placed by them: {_listed([*case.in_status])}",
-        "an agent that ends in order removes them; start it again, or remove them by hand: "
+        "an agent that stops normally removes them; start it again, or remove them by hand: "
         f"kubectl patch node {case.node.name} --subresource=status --type=merge "
         f"-p '{json.dumps(patch)}'",
     )
@@ -79,7 +79,7 @@ def may_write(case: NodeCase) -> Iterator[Finding]:
     if is_costly:
         told += "; so every unit is a device, which costs a kubelet of 1.36 or newer a lot"
     advice = f"allow its service account {RULE}, as manifests/k8s-mock-rbac.yaml does; or choose "
-    advice += "--units plugin, if it should talk to nobody"
+    advice += "--units plugin, if it should only talk to the kubelet"
     yield Finding(Severity.WARNING if is_costly else Severity.NOTE, "nodes/status", told, advice)
 
 

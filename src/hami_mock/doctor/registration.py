@@ -32,8 +32,8 @@ def register(case: NodeCase, seen: VendorCase) -> Iterator[Finding]:
         yield error(
             name,
             f"the scheduler can't read it and sees no {vendor.word} cards here: {seen.problem}",
-            "don't edit it by hand; if HAMi's device plugin wrote it, plugin and scheduler are of "
-            "different versions",
+            "don't edit it by hand; if HAMi's device plugin wrote it, the plugin and the scheduler "
+            "are different versions",
         )
 
 

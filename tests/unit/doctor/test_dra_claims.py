@@ -76,7 +76,7 @@ def test_the_claim_that_was_made_from_a_template_is_read() -> None:
     (finding,) = examined(claim(request(memory="100Gi"), name="waiting-gpu-x"), *slices(), own=own)
     assert told([finding]) == [("error", "claim default/waiting-gpu-x")]
     (finding,) = examined(*slices(), own=own)
-    assert "isn't there any more" in finding.what
+    assert "no longer exists" in finding.what
 
 
 def test_a_pod_that_needs_no_claim_of_its_template() -> None:
@@ -103,7 +103,7 @@ def test_more_than_any_card_has_names_the_largest() -> None:
 
 def test_a_capacity_that_no_device_has() -> None:
     finding = unmet(*slices(profile=rig.NVIDIA), cls=NVIDIA, capacity={"requests": {"cores": "30"}})
-    assert "no device has a capacity cores" in finding.what
+    assert "no device has the capacity cores" in finding.what
 
 
 def test_what_others_have_is_told_with_their_names() -> None:
@@ -128,7 +128,8 @@ def test_cores_can_be_what_is_short() -> None:
 
 def test_who_does_not_say_how_much_wants_all() -> None:
     others = [held(f"hami-gpu-{i}", f"h{i}", memory="1Gi", cores="1") for i in range(2)]
-    assert "it asks for no amount, so for all of a device" in unmet(*others, *slices()).what
+    what = unmet(*others, *slices()).what
+    assert "it asks for a whole device (it names no amount), which isn't free now" in what
 
 
 def test_a_part_is_rounded_up_to_what_the_device_gives() -> None:
@@ -217,13 +218,13 @@ def test_claims_that_share_a_part_of_a_card_take_its_counters_once() -> None:
 def test_no_device_is_what_the_selector_wants() -> None:
     made = slices(rig.state_of(cards=1, nvidia_mig=""), rig.NVIDIA)
     finding = unmet(*made, cls=MIG, selector=PROFILE.format("9g.90gb"))
-    assert "of its class is what its selector wants: device.attributes" in finding.what
+    assert "of its class matches its selector: device.attributes" in finding.what
 
 
 def test_no_device_is_of_the_class() -> None:
     finding = unmet(*slices(), cls="ascend.project-hami.io")
     assert finding.what == (
-        f"request gpu: none of 2 devices ({HAMI}) is of the DeviceClass ascend.project-hami.io"
+        f"request gpu: none of 2 devices ({HAMI}) belongs to the DeviceClass ascend.project-hami.io"
     )
 
 

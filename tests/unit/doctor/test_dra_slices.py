@@ -112,12 +112,12 @@ def test_a_pool_with_a_slice_too_few_is_not_whole() -> None:
 def test_a_pool_that_is_half_rewritten_is_not_whole() -> None:
     old, new = slices(rig.state_of(cards=70)), slices(rig.state_of(cards=70), generation=2)
     finding = only(examined(old[0], new[1]), "error")
-    assert "1 of an older generation are passed over" in finding.what
+    assert "1 of an older generation are ignored" in finding.what
 
 
 def test_slices_of_an_older_generation_are_left_over() -> None:
     finding = only(examined(*slices(), *slices(generation=7)), "warning")
-    assert "differing generations: 1 of the newest (7); 1 of an older" in finding.what
+    assert "different generations: 1 of the newest (7); 1 of an older" in finding.what
 
 
 def test_a_card_of_two_drivers_is_counted_double() -> None:
@@ -240,7 +240,7 @@ def test_where_nobody_knows_what_was_applied_the_gate_is_a_note(version: str, no
     classes = without_names(is_applied=False)
     findings = examine_node(node_case(found(*slices(), classes=classes), on=on))
     assert [str(each.severity) for each in findings] == ["note"] * notes + ["ok"]
-    assert all("DRAExtendedResource is off, or nobody" in each.what for each in findings[:notes])
+    assert all("DRAExtendedResource is off, or no class" in each.what for each in findings[:notes])
     # Classes of somebody else's have what they should.
     for each in classes:
         del each["metadata"]["labels"]
