@@ -92,7 +92,7 @@ def temporary(tmp_path: Path) -> Path:
 def test_it_is_told_to_its_end_and_leaves_nothing(temporary: Path) -> None:
     with demo(temporary, COUNT) as running:
         with api_of(running) as api:
-            running.read_until(f"^  {COUNT} pods run after")
+            running.read_until(f"^  {COUNT} pods running after")
             pods = api.all(PODS)
             assert len(pods) == COUNT
             assert {phase(pod) for pod in pods} <= {"Running", "Succeeded"}
@@ -107,7 +107,7 @@ def test_it_is_told_to_its_end_and_leaves_nothing(temporary: Path) -> None:
         assert {"etcd", "kube-apiserver", "kwok"} <= processes_in(temporary)
         running.read_until("^  all pods have succeeded after")
         assert running.end() == 0
-    assert running.told[-1] == "Nothing is left of it."
+    assert running.told[-1] == "Nothing is left behind."
     assert not processes_in(temporary)
     assert not [*temporary.iterdir()]
 
@@ -118,7 +118,7 @@ def test_who_ends_it_early_has_nothing_left(temporary: Path, number: signal.Sign
         running.read_until("^  20 nodes ready after")
         running.process.send_signal(number)
         assert running.end() == 0
-    assert running.told[-1] == "Nothing is left of it."
+    assert running.told[-1] == "Nothing is left behind."
     assert not processes_in(temporary)
     assert not [*temporary.iterdir()]
 

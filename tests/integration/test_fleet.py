@@ -387,7 +387,7 @@ def test_a_node_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
             await server.wait_until(lambda: len(nodes(server)) == 3)
             await until(lambda: bool(controller.status()["problems"]))
             told = controller.status()["problems"]
-            assert told == {"a100-1": "a node of that name is there, and isn't this fleet's"}
+            assert told == {"a100-1": "a node with that name exists, and isn't this fleet's"}
         assert nodes(server)["a100-1"] == foreign
 
     with_server(tmp_path, scenario)

@@ -145,7 +145,7 @@ def test_what_pods_have_of_a_card_that_failed_counts_for_as_long_as_they_are_the
         path = tmp_path / "f.yaml"
         path.write_text(FILE.replace("dra: nvidia", "labels: gfd"))
         _, out, _ = await command("doctor", str(path))
-        assert "as the file says" not in out
+        assert "differ from the file" not in out
         async with running(tmp_path, plain()):
             assert shown(MEMORY) == 81920 + 1000
             assert writes(server) == before
@@ -257,7 +257,7 @@ def test_down_ends_the_process_and_removes_exactly_what_it_made(
             assert (code, out) == (0, "deleted: 3 nodes, 3 slices, 1 pods\n")
             assert set(server.objects) == before
             code, out, _ = await command("status")
-            assert "no process of it runs here" in out
+            assert "fleet test: its process isn't running here" in out
 
     with_server(tmp_path, scenario)
 
@@ -302,7 +302,7 @@ def test_a_second_process_of_a_fleet_is_refused(tmp_path: Path, command: Command
         async with running(tmp_path):
             code, _, err = await command("up", str(path))
             assert code == 1
-            assert "another agent listens on it; does the fleet 'test' run already?" in err
+            assert "another agent listens on it; is the fleet 'test' running already?" in err
 
     with_server(tmp_path, scenario)
 
@@ -318,7 +318,7 @@ def test_the_doctor_sees_that_nobody_plays_the_nodes(tmp_path: Path, command: Co
             assert code == 1
             (found,) = json.loads(out)
             assert found["where"] == "KWOK"
-            assert found["what"].startswith("3 nodes never were ready")
+            assert found["what"].startswith("3 nodes were never ready")
         server.set_status("a100-1", allocatable={"nvidia.com/gpumem": "1"})
         ready = {"conditions": [{"type": "Ready", "status": "True"}]}
         for thing in nodes(server).values():
@@ -326,7 +326,7 @@ def test_the_doctor_sees_that_nobody_plays_the_nodes(tmp_path: Path, command: Co
         before = writes(server)
         code, out, _ = await command("doctor", str(path), "-o", "json")
         changed = next(row for row in json.loads(out) if row["severity"] == "warning")
-        assert changed["what"] == "1 aren't as the file says: a100-1: nvidia.com/gpumem"
+        assert changed["what"] == "1 differ from the file: a100-1: nvidia.com/gpumem"
         assert writes(server) == before
 
     with_server(tmp_path, scenario)
@@ -355,7 +355,7 @@ def test_the_doctor_reads_leases_and_hami_s_flags(tmp_path: Path, command: Comma
         )
         _, out, _ = await command("doctor", "-o", "json")
         told = {row["where"]: row["what"] for row in json.loads(out)}
-        assert told["leases"].startswith("20 nodes aren't ready since their leases have ended")
+        assert told["leases"].startswith("20 nodes aren't ready because their leases have expired")
         assert told["HAMi's scheduler"].startswith("with --kube-qps 1 its first pass over 20 nodes")
 
     with_server(tmp_path, scenario)

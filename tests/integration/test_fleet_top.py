@@ -77,7 +77,7 @@ def test_the_end_of_the_process_is_the_end(tmp_path: Path, path: str) -> None:
         screen = screen_context.__enter__()
         screen.read_until("Nothing has happened yet.")
     assert end_of(screen) == 1
-    assert f"no fleet 'demo' runs here (nobody listens on {path}" in screen.output
+    assert f"no fleet 'demo' runs here (nothing listens on {path}" in screen.output
     assert screen.output.index(CLOSE) < screen.output.index("no fleet")
     screen_context.__exit__(None, None, None)
 

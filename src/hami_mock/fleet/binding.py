@@ -87,7 +87,7 @@ class _Bind(Handover):
                 if await self.left.give_back(self.state.node.name, self.pod):
                     return
         except ClusterError as error:
-            _log.debug("the lock isn't as it was seen: %s", error)
+            _log.debug("the lock has changed since it was read: %s", error)
         await super().release()
 
     def says_phase(self) -> bool:
@@ -225,7 +225,7 @@ class Binder:
         try:
             await self._kubernetes.patch(PODS, pod.name, {"status": why}, pod.namespace, "status")
         except ClusterError as error:
-            _log.warning("can't let pod %s fail: %s", pod, cut(str(error)))
+            _log.warning("can't mark pod %s as failed: %s", pod, cut(str(error)))
 
 
 def _is_allocating(thing: Mapping[str, Any]) -> bool:

@@ -125,7 +125,7 @@ class FleetCommands(Answering):
             new, gone = self._fleet.scale(name, nodes)
             changed[name] = {"before": there[name], "now": nodes, "new": new, "gone": gone}
             summary.append(f"{name}: {there[name]} nodes, now {nodes}")
-        summary.append("the file decides again when the fleet is started anew")
+        summary.append("when the fleet is started again, its file decides")
         return {"summary": summary, "pools": changed}
 
     async def _end(self) -> dict[str, Any]:

@@ -213,7 +213,7 @@ class Controller:
         if now - last > _QUIET_SECONDS:
             backoff.reset()
         self._disputes[name] = backoff, now
-        _log.warning("somebody else %s node %s: it is put right", what, name)
+        _log.warning("something else %s node %s: correcting it", what, name)
         self._agenda.add(name, backoff.next())
 
     # What is written.
@@ -270,7 +270,7 @@ class Controller:
         except Conflict:
             node = await self._kubernetes.node(name)
             if not self._is_ours(node):
-                self.problems[name] = "a node of that name is there, and isn't this fleet's"
+                self.problems[name] = "a node with that name exists, and isn't this fleet's"
                 self._agenda.add(name, _AGAIN_SECONDS)
                 return
         self._take(node, made)

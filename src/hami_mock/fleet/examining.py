@@ -47,7 +47,7 @@ class Facts:
 def examine(facts: Facts) -> list[Finding]:
     """Return what is wrong, or that nothing is."""
     if not facts.nodes:
-        advice = "make some with `hami-mock fleet up FILE`, or give the --name of another fleet"
+        advice = "create some with `hami-mock fleet up FILE`, or give the --name of another fleet"
         return [error("nodes", "the API server has no nodes of this fleet", advice)]
     found = [
         *_not_ready(facts),
@@ -73,27 +73,28 @@ def _not_ready(facts: Facts) -> Iterator[Finding]:
     if facts.silent:
         yield error(
             "KWOK",
-            f"{len(facts.silent)} nodes never were ready, since nobody plays them: "
+            f"{len(facts.silent)} nodes were never ready because KWOK doesn't manage them: "
             f"{listed(facts.silent)}",
             "start KWOK with --manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake (or "
-            "--manage-all-nodes), or look into its log",
+            "--manage-all-nodes); if it runs like that, see its log",
         )
     old = [name for name, (age, holds) in facts.lease_ages.items() if age > holds]
     if old:
         age, holds = facts.lease_ages[old[0]]
         yield error(
             "leases",
-            f"{len(facts.not_ready)} nodes aren't ready since their leases have ended: that of "
-            f"{old[0]} was renewed {durations.about(age)} ago and holds {durations.about(holds)}",
-            "KWOK doesn't keep up, or has ended: give it nodeLeaseDurationSeconds: 400, and the "
+            f"{len(facts.not_ready)} nodes aren't ready because their leases have expired: that of "
+            f"{old[0]} was renewed {durations.about(age)} ago and lasts {durations.about(holds)}",
+            "KWOK can't keep up, or has stopped: give it nodeLeaseDurationSeconds: 400, and the "
             "controller manager --node-monitor-grace-period=900s",
         )
     elif facts.not_ready:
         yield error(
             "nodes",
             f"{len(facts.not_ready)} aren't ready: {listed(facts.not_ready)}",
-            "see their conditions with kubectl describe node; KWOK puts them right within seconds "
-            "where it runs, and the controller manager's grace period may be too short: 900s",
+            "see their conditions with kubectl describe node; if KWOK is running, it makes them "
+            "ready within seconds; the controller manager's grace period may also be too short: "
+            "set it to 900s",
         )
 
 
@@ -102,16 +103,16 @@ def _changed(facts: Facts) -> Iterator[Finding]:
     if disputes:
         yield warning(
             "nodes",
-            f"somebody else changes {len(disputes)} nodes that the fleet keeps: {listed(disputes)}",
-            "find out who with kubectl get node NAME -o yaml --show-managed-fields; a device "
-            "plugin, another fleet or an autoscaler doesn't go with these nodes",
+            f"something else changes {len(disputes)} of the fleet's nodes: {listed(disputes)}",
+            "find out what with kubectl get node NAME -o yaml --show-managed-fields; device "
+            "plugins, other fleets and autoscalers must leave these nodes alone",
         )
     if facts.changed:
         name, keys = next(iter(facts.changed.items()))
         yield warning(
             "nodes",
-            f"{len(facts.changed)} aren't as the file says: {name}: {listed(keys)}",
-            "`hami-mock fleet up FILE` puts them right, and keeps them so",
+            f"{len(facts.changed)} differ from the file: {name}: {listed(keys)}",
+            "`hami-mock fleet up FILE` corrects them, and keeps them correct",
         )
     for name, problem in _part(facts, "nodes").get("problems", {}).items():
         yield error(name, problem, "give the pool another name, or delete what is in the way")
@@ -122,8 +123,8 @@ def _server(facts: Facts) -> Iterator[Finding]:
     if facts.answer_seconds > _SLOW_SECONDS:
         yield warning(
             "API server",
-            f"it takes {facts.answer_seconds * 1000:.0f} ms for a small question",
-            "give it more CPU, or write less: fewer nodes of vendors that report, fewer --writes",
+            f"it takes {facts.answer_seconds * 1000:.0f} ms to answer a small request",
+            "give it more CPU, or write less: fewer nodes of vendors that report, lower --writes",
         )
     if writes.get("refused"):
         yield warning(
@@ -139,9 +140,9 @@ def _process(facts: Facts) -> Iterator[Finding]:
     if facts.status is None:
         yield note(
             "process",
-            "no process of the fleet runs here: nobody corrects its nodes, ends their faults or "
+            "no process of the fleet runs here: nothing corrects its nodes, ends their faults or "
             "reports to HAMi",
-            "start one with `hami-mock fleet up FILE`; it finds the nodes",
+            "start one with `hami-mock fleet up FILE`; it takes over the nodes that exist",
         )
         return
     for name, reason in facts.status.get("failures", {}).items():
@@ -151,7 +152,7 @@ def _process(facts: Facts) -> Iterator[Finding]:
     if late > 2 * REPORT_INTERVAL.total_seconds():
         yield warning(
             "handshakes",
-            f"{part['nodes']} nodes should report each half minute, and take {late:.0f} s",
+            f"{part['nodes']} nodes should report every half minute, but take {late:.0f} s",
             f"give `fleet up` more --writes: these alone need {part['per_second']:g} a second",
         )
 
@@ -161,9 +162,9 @@ def _scheduler(facts: Facts) -> Iterator[Finding]:
     if seen < facts.nodes:
         yield note(
             "kube-scheduler",
-            f"unless told otherwise, it looks at {seen} of {facts.nodes} nodes for a pod, and "
-            "hands no others to HAMi's: a pod that few nodes can take may stay Pending for no "
-            "reason",
+            f"by default it looks at {seen} of {facts.nodes} nodes for a pod, and passes no others "
+            "to HAMi's scheduler: a pod that only a few nodes can take may stay Pending although "
+            "there is room",
             "set percentageOfNodesToScore: 100 in its configuration (HAMi's chart doesn't)",
         )
 

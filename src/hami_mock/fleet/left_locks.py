@@ -90,7 +90,7 @@ class LeftLocks:
             try:
                 await self._look_at(name)
             except ClusterError as error:
-                _log.warning("can't look at the lock of node %s: %s", name, cut(str(error)))
+                _log.warning("can't check the lock of node %s: %s", name, cut(str(error)))
 
     async def _look_at(self, name: str) -> None:
         node = await self._kubernetes.node(name)
@@ -111,7 +111,7 @@ class LeftLocks:
             return
         await locks.release(self._kubernetes, name, [kind], lock.namespace, lock.name)
         self.removed += 1
-        _log.warning("a lock of node %s was left behind, and is removed", name)
+        _log.warning("removed a lock that was left behind on node %s", name)
 
 
 def _is_done(pod: Object, node_name: str) -> bool:

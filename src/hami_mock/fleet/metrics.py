@@ -97,7 +97,7 @@ class FleetMetrics:
 
     def _answer(self, make: Callable[[], Generator[bytes, None, None]]) -> Pieces | Answer:
         if self._scrapes >= _MOST_SCRAPES:
-            raise RuntimeError(f"{_MOST_SCRAPES} scrapes of the fleet are on their way already")
+            raise RuntimeError(f"{_MOST_SCRAPES} scrapes of the fleet are already in progress")
 
         def counted() -> Generator[bytes, None, None]:
             self._scrapes += 1

@@ -148,7 +148,7 @@ def node_object(
     `faults` is the annotation that keeps what is wrong on purpose.
     """
     index = pool.index_of(state.node.name)
-    assert index is not None, "a node is called after its pool"
+    assert index is not None, "a node is named after its pool"
     settings = pool.settings
     annotations: dict[str, str | None] = {}
     if not any(fault.kind is STOPPED for fault in state.faults):

@@ -23,7 +23,7 @@ async def make_namespace(kubernetes: Kubernetes, budget: Budget, name: str) -> N
     except Conflict as error:
         raise StartError(
             f"--namespace: there is a namespace {name!r}, or it is still being deleted: name "
-            "another, which is made for these pods and goes with them"
+            "a new one, which is created for these pods and deleted with them"
         ) from error
 
 

@@ -27,21 +27,21 @@ def test_a_fleet_without_nodes_is_said() -> None:
         (
             {"silent": ["a", "b"]},
             "error",
-            "2 nodes never were ready, since nobody plays them: a, b",
+            "2 nodes were never ready because KWOK doesn't manage them: a, b",
         ),
         (
             {"not_ready": ["a", "b"], "lease_ages": {"a": (400.0, 40.0)}},
             "error",
-            "2 nodes aren't ready since their leases have ended: that of a was renewed 7 min ago "
-            "and holds 40 s",
+            "2 nodes aren't ready because their leases have expired: that of a was "
+            "renewed 7 min ago and lasts 40 s",
         ),
         ({"not_ready": ["a"], "lease_ages": {"a": (5.0, 40.0)}}, "error", "1 aren't ready: a"),
         (
             {"changed": {"a": ["capacity", "x"]}},
             "warning",
-            "1 aren't as the file says: a: capacity, x",
+            "1 differ from the file: a: capacity, x",
         ),
-        ({"answer_seconds": 0.5}, "warning", "it takes 500 ms for a small question"),
+        ({"answer_seconds": 0.5}, "warning", "it takes 500 ms to answer a small request"),
         (
             {"status": {"writes": {"refused": 3, "allowed": 12.5}}},
             "warning",
@@ -50,7 +50,7 @@ def test_a_fleet_without_nodes_is_said() -> None:
         (
             {"status": {"parts": {"nodes": {"disputes": ["a"]}}}},
             "warning",
-            "somebody else changes 1 nodes that the fleet keeps: a",
+            "something else changes 1 of the fleet's nodes: a",
         ),
         (
             {"status": {"parts": {"nodes": {"problems": {"a": "it is somebody's"}}}}},
@@ -64,14 +64,15 @@ def test_a_fleet_without_nodes_is_said() -> None:
                 }
             },
             "warning",
-            "9 nodes should report each half minute, and take 99 s",
+            "9 nodes should report every half minute, but take 99 s",
         ),
         ({"status": {"failures": {"nodes": "it broke"}}}, "error", "it broke"),
         (
             {"nodes": 5000},
             "note",
-            "unless told otherwise, it looks at 500 of 5000 nodes for a pod, and hands no others "
-            "to HAMi's: a pod that few nodes can take may stay Pending for no reason",
+            "by default it looks at 500 of 5000 nodes for a pod, and passes no others to HAMi's "
+            "scheduler: a pod that only a few nodes can take may stay Pending although there is "
+            "room",
         ),
         (
             {"nodes": 1000, "hami": ["scheduler", "--kube-burst=10"]},

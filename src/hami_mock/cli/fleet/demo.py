@@ -66,14 +66,14 @@ def run(parsed: Parsed) -> None:
     """Raises StartError if a program is missing or doesn't come up."""
     programs = find_programs(parsed.programs, parsed.kubernetes)
     since = time.monotonic()
-    say("A control plane comes up: etcd, API server, controllers, scheduler, KWOK ...")
+    say("Starting a control plane: etcd, API server, controllers, scheduler, KWOK ...")
     with _ended_by_signals(), sandbox(programs) as running:
-        say(f"It answers after {time.monotonic() - since:.1f} s.")
+        say(f"It answered after {time.monotonic() - since:.1f} s.")
         where = _start_fleet(running, parsed.nodes)
         say("\n".join(where))
         run_async(_play, running, where, parsed.nodes, parsed.keep)
-        say("Taking all of it down ...")
-    say(paint("Nothing is left of it.", Style.GREEN))
+        say("Taking everything down ...")
+    say(paint("Nothing is left behind.", Style.GREEN))
 
 
 def _start_fleet(running: Sandbox, nodes: int) -> list[str]:
@@ -104,7 +104,7 @@ async def _play(running: Sandbox, where: list[str], nodes: int, keep: bool) -> N
             tasks.start_soon(view.run)
             await Story(view, socket, nodes).tell()
             if keep:
-                view.caption("Try things from another terminal. Ctrl-C takes all down.")
+                view.caption("Try things from another terminal. Ctrl-C takes everything down.")
                 await anyio.sleep_forever()
             tasks.cancel_scope.cancel()
     for line in view.told:

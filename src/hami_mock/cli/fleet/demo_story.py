@@ -66,7 +66,7 @@ class Story:
 
     async def tell(self) -> None:
         """Let it happen, one after the other."""
-        self._begin(f"1/5  {self._nodes:,} nodes are made; KWOK says that they are ready")
+        self._begin(f"1/5  {self._nodes:,} nodes are created, and KWOK makes them ready")
         await self._view.until(lambda seen: _sum(seen, "ready") == self._nodes)
         self._done(f"{self._nodes:,} nodes ready")
         async with Kubernetes() as kubernetes, anyio.create_task_group() as tasks:
@@ -76,7 +76,7 @@ class Story:
                 for first in range(_SENDERS):
                     senders.start_soon(self._arrive, kubernetes, first)
             await self._until(lambda seen: seen["Running"] + seen["Succeeded"] == self._pods)
-            self._done(f"{self._pods:,} pods run")
+            self._done(f"{self._pods:,} pods running")
             await self._fail()
             self._begin("5/5  The pods end: each has its duration in an annotation")
             await self._until(lambda seen: seen["Succeeded"] == self._pods)
@@ -103,7 +103,7 @@ class Story:
         await self._view.until(lambda seen: _sum(seen, "ready") == self._nodes - self._rack)
         self._done(f"{self._rack} nodes not ready")
         await anyio.sleep(_WATCHED_SECONDS)
-        self._begin("4/5  The power is back, and the cards are mended")
+        self._begin("4/5  The power is back, and the cards are repaired")
         self._order("start-node", targets=[f"rack={_DOWN}"])
         self._order("recover", targets=["l4"])
         await self._view.until(lambda seen: _sum(seen, "ready") == self._nodes)

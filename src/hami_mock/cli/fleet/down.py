@@ -58,13 +58,13 @@ async def _down(parsed: Parsed) -> None:
     show(gone, parsed.output, [f"deleted: {told}"])
     if removal.others:
         raise StartError(
-            f"{removal.others} nodes of the fleet {parsed.name!r} are there again: a `hami-mock "
-            "fleet up` still runs somewhere else, end it first"
+            f"{removal.others} nodes of the fleet {parsed.name!r} have come back: a `hami-mock "
+            "fleet up` is still running somewhere else; stop it first"
         )
 
 
 async def _end_process(parsed: Parsed) -> None:
-    """End the process of the fleet, if it runs here: or it would make the nodes anew."""
+    """End the process of the fleet, if it runs here: or it would create the nodes again."""
     if not has_process(parsed):
         return
     with suppress(StartError):  # it may end before we have its answer
@@ -74,13 +74,15 @@ async def _end_process(parsed: Parsed) -> None:
             await anyio.sleep(0.05)
         return
     path = chosen_socket(parsed)
-    raise StartError(f"the fleet's process at {path} doesn't end: stop it, then run this again")
+    raise StartError(
+        f"the fleet's process at {path} didn't stop when asked: stop it, then run this again"
+    )
 
 
 async def _tell(removal: Removal) -> None:
     """Show how far it is on a terminal."""
     while sys.stderr.isatty():
         done = removal.gone["nodes"]
-        text = f"{bar(done / max(removal.found, 1))} {done} of {removal.found} nodes are deleted"
+        text = f"{bar(done / max(removal.found, 1))} {done} of {removal.found} nodes deleted"
         print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
         await anyio.sleep(_LIVE_SECONDS)

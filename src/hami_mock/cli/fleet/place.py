@@ -54,7 +54,7 @@ def asked(parsed: Parsed, command: str, **arguments: Any) -> Any:
     path = chosen_socket(parsed)
     if not has_process(parsed):
         raise StartError(
-            f"no fleet {parsed.name!r} runs here (nobody listens on {path}): start it with "
+            f"no fleet {parsed.name!r} runs here (nothing listens on {path}): start it with "
             "`hami-mock fleet up FILE`, or name its socket with --control-socket"
         )
     (answer,) = ask(path, Request(command, {**arguments, "fleet": parsed.name}))

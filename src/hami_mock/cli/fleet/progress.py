@@ -46,7 +46,7 @@ class Progress:
         stopped = sum(member.is_stopped for member in members)
         share = (there + ready) / (2 * wanted) if wanted else 1.0
         text = (
-            f"{bar(share)} {share:4.0%}  {there} of {wanted} nodes are there, {ready} ready, "
+            f"{bar(share)} {share:4.0%}  {there} of {wanted} nodes exist, {ready} ready, "
             f"{self._budget.per_second:.0f} writes/s"
         )
         is_done = there == wanted and ready + stopped >= wanted and not self._fleet.leaving

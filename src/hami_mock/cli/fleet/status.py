@@ -89,7 +89,7 @@ def _writes(writes: Mapping[str, Any]) -> str:
     bears = f"the API server took {writes['peak']:g} in the busiest second"
     if writes["refused"]:
         bears += (
-            f", and had too much {writes['refused']} times: now {writes['allowed']:g} are allowed"
+            f", and was overloaded {writes['refused']} times: now {writes['allowed']:g} are allowed"
         )
     return (
         f"{writes['per_second']:g} writes a second ({limit}), {writes['total']} in all; {bears}, "
@@ -105,10 +105,10 @@ def _errors(parts: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _left_lines(found: Mapping[str, Any]) -> Iterator[str]:
-    yield paint(f"fleet {found['fleet']}: no process of it runs here", Style.YELLOW)
+    yield paint(f"fleet {found['fleet']}: its process isn't running here", Style.YELLOW)
     if not found["pools"]:
-        yield "The API server has no nodes of it: `hami-mock fleet up FILE` makes some."
+        yield "The API server has no nodes of this fleet: `hami-mock fleet up FILE` creates some."
         return
     rows = [(name, *each.values()) for name, each in found["pools"].items()]
     yield from table(("POOL", "NODES", "READY", "FAULTY"), rows, "lrrr")
-    yield "`hami-mock fleet up FILE` goes on with them, `hami-mock fleet down` deletes them."
+    yield "`hami-mock fleet up FILE` takes them over; `hami-mock fleet down` deletes them."

@@ -124,8 +124,9 @@ def _refuse_second(path: str, name: str) -> None:
         remove_stale(Path(path))
     except OSError as error:
         raise StartError(
-            f"--control-socket: {path!r} can't be used: {error.strerror}; does the fleet {name!r} "
-            "run already? End it first (`hami-mock fleet status` shows it), or give another --name"
+            f"--control-socket: {path!r} can't be used: {error.strerror}; is the fleet {name!r} "
+            "running already? Stop it first (`hami-mock fleet status` shows it), or give another "
+            "--name"
         ) from error
 
 
@@ -155,8 +156,9 @@ def _plan_lines(plan: dict[str, Any]) -> Iterator[str]:
         )
         yield ""
     told = f"{plan['nodes']} nodes with {plan['cards']} cards, {plan['slices']} ResourceSlices; "
-    told += f"{plan['reports_per_second']:g} reports a second for HAMi; all else is written once. "
-    yield from wrap(f"{told}Nothing was made.", prose_width())
+    told += f"{plan['reports_per_second']:g} reports a second for HAMi; "
+    told += "everything else is written once. Nothing was created."
+    yield from wrap(told, prose_width())
 
 
 def _cards(pool: dict[str, Any]) -> Iterator[str]:
