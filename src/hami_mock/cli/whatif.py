@@ -202,15 +202,15 @@ def _check_judges(parsed: Parsed) -> None:
     if program and not parsed.judge:
         raise UsageError("--hami-scheduler: it needs --judge cluster")
     if program and parsed.scheduler == "kube":
-        raise UsageError("--hami-scheduler: --scheduler kube leaves HAMi out: give one of both")
+        raise UsageError("--hami-scheduler: --scheduler kube leaves HAMi out: give one of them")
     if program and not (Path(program).is_file() and os.access(program, os.X_OK)):
-        raise UsageError(f"--hami-scheduler: {program!r} is no program: name HAMi's scheduler")
+        raise UsageError(f"--hami-scheduler: {program!r} isn't a program: name HAMi's scheduler")
 
 
 def _check_report(path: str | None) -> None:
     """Raise UsageError now for what couldn't be written when all is done."""
     if path and not Path(path).absolute().parent.is_dir():
-        raise UsageError(f"--report: {path!r}: there is no such folder: make it first")
+        raise UsageError(f"--report: {path!r}: there is no such folder: create it first")
     if path and Path(path).is_dir():
         raise UsageError(f"--report: {path!r} is a folder: give a name for the file in it")
 

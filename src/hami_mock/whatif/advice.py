@@ -15,14 +15,14 @@ _LOST = {
         "cards without free cores",
         "let pods ask for fewer cores",
     ),
-    "slots": ("memory_without_slots", "cards without free slots", "make more slots a card"),
+    "slots": ("memory_without_slots", "cards without free slots", "split cards into more slots"),
     "full": (
         "memory_without_node",
         "nodes without CPU, memory or room for a pod",
         "let pods ask for less of these, or give the nodes more",
     ),
 }
-"""Card memory that nobody can have, by what it lacks, and what would mend that."""
+"""Card memory that nobody can have, by what it lacks, and what would help."""
 
 
 def advice(outcomes: Sequence[Outcome], purchases: Sequence[Purchase]) -> list[dict[str, Any]]:
@@ -40,7 +40,8 @@ def _purchases(outcome: Outcome, purchases: Sequence[Purchase]) -> Iterator[dict
     best = cheapest(purchases)
     if in_vain := [each.pool for each in purchases if not each.is_enough and best is None]:
         pools = " or ".join(in_vain)
-        yield {"kind": "none", "text": f"More nodes of {pools} help no pod that doesn't fit."}
+        text = f"More nodes of {pools} don't help any pod that doesn't fit."
+        yield {"kind": "none", "text": text}
     helpful = [each for each in purchases if each.gained > 0]
     for bought in sorted(helpful, key=lambda each: each is not best):
         nodes, pool, fit = bought.best.bought, bought.pool, bought.best.fitted
@@ -63,7 +64,7 @@ def _policies(outcomes: Sequence[Outcome]) -> Iterator[dict[str, Any]]:
     for other in sorted(others, key=lambda each: -len(each.placements)):
         gained = len(other.placements) - len(first.placements)
         if gained > 0:
-            text = f"Place by the policy {other.policy}: {gained} more fit, and nothing is bought."
+            text = f"Use the policy {other.policy}: {gained} more fit, and nothing is bought."
             yield {"kind": "policy", "policy": other.policy, "gained": gained, "text": text}
 
 

@@ -55,7 +55,7 @@ def judge(
     placing = Placing(cluster_of(pools), kinds, rules)
     hami_program.device_config(placing.cluster.vendors)
     if not placing.cluster.size:
-        raise UsageError("--judge: the fleet has no nodes: give a pool some, or add them by --add")
+        raise UsageError("--judge: the fleet has no nodes: give a pool some, or use --add")
     with sandbox(programs) as running:
         court = Court(placing, in_order(workload, placing))
         try:
@@ -148,7 +148,7 @@ class Court:
         except TimeoutError as error:
             told = f"it decided nothing about {pod.arrival.name!r} in {_PATIENCE_SECONDS:.0f} s"
             raise StartError(f"HAMi's scheduler is stuck: {told}") from error
-        raise StartError("the API server tells of no more pods")
+        raise StartError("the API server no longer reports changes of pods")
 
     def _is_served(self, seen: Object, pod: Waiting) -> bool:
         if self._asks_cards(pod):

@@ -92,7 +92,7 @@ def judge(pools: Sequence[Pool], workload: Workload, rules: Rules, programs: Pro
     Raises UsageError for a fleet without nodes, StartError and ClusterError.
     """
     if not any(pool.nodes for pool in pools):
-        raise UsageError("--judge: the fleet has no nodes: give a pool some, or add them by --add")
+        raise UsageError("--judge: the fleet has no nodes: give a pool some, or use --add")
     placing = _placing(pools, workload, rules)
     with court(programs, rules, placing.scored) as running:
         return anyio.run(hear, running, pools, workload, rules)

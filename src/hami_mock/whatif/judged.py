@@ -20,12 +20,12 @@ class _Words(NamedTuple):
 _WORDS = {
     Scheduler.KUBE: _Words(
         "The real kube-scheduler, which sees no cards,",
-        "of equal nodes it takes the first, kube-scheduler any",
+        "among equal nodes it takes the first, kube-scheduler any of them",
         "By these rules each of the scheduler's decisions is right.",
     ),
     Scheduler.HAMI: _Words(
         "HAMi's own scheduler",
-        "of equal nodes and cards it takes the first, HAMi any",
+        "among equal nodes and cards it takes the first, HAMi any of them",
         "By these rules there is room for each pod that it places, and for none that it refuses.",
     ),
 }

@@ -13,11 +13,11 @@ from hami_mock.whatif.outcome import Refusal
 
 _KIND = {
     "CardTypeMismatch": "the type of card",
-    "CardUuidMismatch": "one certain card",
+    "CardUuidMismatch": "one particular card",
     "CardNotHealth": "healthy cards",
     "CardCordoned": "cards that aren't cordoned",
     "ModeNotFit": "cards that are sliced another way",
-    "NodeInsufficientDevice": "so many cards in one node",
+    "NodeInsufficientDevice": "that many cards in one node",
     "node unregistered": "cards of the vendor",
     "node(s) had untolerated taint(s)": "nodes without a taint",
     "node(s) didn't match Pod's node affinity/selector": "nodes that its selector matches",

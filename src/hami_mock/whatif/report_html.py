@@ -43,29 +43,29 @@ _HATCH = (
 _WORDS = (
     (
         "Allocated",
-        "what pods have of what there is. What refused pods asked for isn't in it.",
+        "what pods have been given. What refused pods asked for isn't included.",
     ),
     (
         "Fragmented",
-        "the share of what is free on cards that pods of this workload can't have: of the pods "
-        "that an empty card of the kind would take, those that the rest of this card has no room "
-        "for. 0 % on empty cards, 100 % where nobody fits.",
+        "the share of what is free on cards that pods of this workload can't use: of the pods "
+        "that an empty card of the kind would take, those that this card no longer has room "
+        "for. 0 % on empty cards, 100 % where no pod fits.",
     ),
     ("Useless", "what is free on cards that no pod of this workload fits on any more (hatched)."),
     (
         "Stranded",
-        "what is free beside something that is used up: memory on cards without cores or slots, "
-        "cores on cards without memory, cards and their memory on nodes without CPU, memory or "
-        "room for pods.",
+        "what is free but useless because something else is used up: memory on cards without "
+        "cores or slots, cores on cards without memory, cards and their memory on nodes without "
+        "CPU, memory or room for pods.",
     ),
     (
         "They lack",
-        "the reason of most of the nodes that would take the pod if they were empty; of most empty "
-        "nodes, if none would.",
+        "the reason that most nodes give, among those that would take the pod if they were empty; "
+        "if none would, what most empty nodes lack.",
     ),
 )
 _AT_END = " at the end"
-_NOT_MODELLED = "docs/whatif.md says what is modelled, and what isn't."
+_NOT_MODELLED = "docs/whatif.md says what is modelled and what isn't."
 
 
 def page(report: Data) -> str:
@@ -130,7 +130,7 @@ def _charts(report: Data) -> Iterator[str]:
     yield _figure(
         "allocated",
         "Allocated against arrived",
-        "How full the fleet is after each pod. Where what is asked for leaves what is allocated, "
+        "How full the fleet is after each pod. Where more is asked for than is allocated, "
         "pods are refused.",
         charts.allocated(report),
     )
@@ -141,10 +141,10 @@ def _charts(report: Data) -> Iterator[str]:
     yield _figure(
         "stranded",
         "Stranded capacity over time",
-        "What is free, and of no use because something beside it is used up.",
+        "What is free but useless because something else is used up.",
         charts.stranded(report),
     )
-    about = "Each refused pod counts once, by what those nodes lack that could take it."
+    about = "Each refused pod counts once, by what the nodes that could take it lack."
     drawn = charts.reasons(report) if report["reasons"] else "<p>No pod was refused.</p>"
     yield _figure("reasons", "Why pods don't fit", about, drawn)
     if counted := sum(map(sum, report["heat"]["cards"])):
@@ -157,12 +157,12 @@ def _charts(report: Data) -> Iterator[str]:
 
 
 def _about_heat(report: Data, counted: int) -> str:
-    about = "How many cards have so much free memory and so many free cores"
-    about += f"{when(report) or _AT_END}. In the frame one of both is used up, and what is left of "
-    about += "the other is stranded."
+    about = "How many cards have how much free memory and how many free cores"
+    about += f"{when(report) or _AT_END}. Inside the frame one of the two is used up, and what is "
+    about += "left of the other is stranded."
     if others := report["fleet"]["cards"] - counted:
         cards = "1 card" if others == 1 else f"{others:,} cards"
-        about += f" Not on it: {cards} cut by MIG, or whose memory or cores don't count."
+        about += f" Not shown: {cards} cut by MIG, or whose memory or cores don't count."
     return about
 
 

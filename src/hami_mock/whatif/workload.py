@@ -113,7 +113,7 @@ def _flat(
     document: object, place: str, mistakes: Mistakes
 ) -> Iterator[tuple[str, Mapping[Any, Any]]]:
     if not isinstance(document, dict):
-        mistakes.refuse(place, document, "an object of Kubernetes, a mapping")
+        mistakes.refuse(place, document, "a Kubernetes object (a mapping)")
         return
     kind = document.get("kind")
     if isinstance(kind, str) and kind.endswith("List"):
@@ -146,14 +146,14 @@ def _pods(fields: Fields) -> Workload:
     count = shape.count(fields.section("spec"))
     is_one = shape.path == () or pod.on_each_node
     names = [name] if is_one else (f"{name}-{number}" for number in range(count))
-    notes = tuple(f"{cut(owner)}: {each} isn't looked at" for each in unmodelled(own, spec))
+    notes = tuple(f"{cut(owner)}: {each} is ignored" for each in unmodelled(own, spec))
     return Workload(tuple(Arrival(each, owner, pod, 0.0, lasts) for each in names), notes)
 
 
 def _uncounted(fields: Fields, kind: str, owner: str) -> str:
     """Return why an object doesn't count; nothing if it does."""
     if kind not in SHAPES:
-        return f"{cut(owner)} has no pods that are known here, and doesn't count"
+        return f"{cut(owner)} has no pods that what-if can read, and is ignored"
     if _phase(fields) in _ENDED:
         return "pods that have ended don't count"
     for by, _, name in _owners(fields):

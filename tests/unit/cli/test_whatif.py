@@ -166,7 +166,7 @@ def test_a_seed_gives_the_same_report_twice(small: list[str], capsys: Captured) 
         (["--report", "/"], "--report: '/' is a folder"),
         (["--hami-scheduler", "/x"], "--hami-scheduler: it needs --judge cluster"),
         ([*JUDGES, "--scheduler", "kube"], "--hami-scheduler: --scheduler kube leaves HAMi out"),
-        (JUDGES, "--hami-scheduler: '/' is no program: name HAMi's scheduler"),
+        (JUDGES, "--hami-scheduler: '/' isn't a program: name HAMi's scheduler"),
         (["--workload", "/no/such.yaml"], "can't read the workload '/no/such.yaml': No such file"),
     ],
 )

@@ -37,8 +37,8 @@ def test_totals_that_differ_by_chance_are_explained() -> None:
     found = told(Verdict(12, 10, 3, (), 9))
     assert (found["placed"], found["alone"]) == (10, 9)
     assert found["lines"][1] == (
-        "By the same rules and on the same terms, the placer places 9: of equal nodes it takes the "
-        "first, kube-scheduler any."
+        "By the same rules and on the same terms, the placer places 9: among equal nodes it takes "
+        "the first, kube-scheduler any of them."
     )
 
 
@@ -47,8 +47,8 @@ def test_hamis_scheduler_is_told_of_in_its_own_words() -> None:
     assert found["scheduler"] == "hami"
     assert found["lines"] == [
         "HAMi's own scheduler places 10 of 12 pods.",
-        "By the same rules and on the same terms, the placer places 9: of equal nodes and cards it "
-        "takes the first, HAMi any.",
+        "By the same rules and on the same terms, the placer places 9: among equal nodes and cards "
+        "it takes the first, HAMi any of them.",
         "By these rules there is room for each pod that it places, and for none that it refuses.",
     ]
 

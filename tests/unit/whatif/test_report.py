@@ -116,7 +116,7 @@ def test_policies_are_compared_in_the_order_in_which_they_were_asked_for() -> No
         ("spread", 6),
     ]
     assert found["policies"][0]["memory_over_time"][-1] == [7, 0.5]
-    assert "Place by the policy spread: 2 more fit, and nothing is bought." in texts(found)
+    assert "Use the policy spread: 2 more fit, and nothing is bought." in texts(found)
 
 
 def test_a_purchase_that_is_enough_comes_first_and_one_that_helps_nobody_not_at_all() -> None:
@@ -132,13 +132,13 @@ def test_a_purchase_that_is_enough_comes_first_and_one_that_helps_nobody_not_at_
 
 def test_if_no_purchase_helps_that_is_told() -> None:
     found = document(ASKED, Answers((outcome(),), (USELESS_PURCHASE,)))
-    assert texts(found)[0] == "More nodes of cpu help no pod that doesn't fit."
+    assert texts(found)[0] == "More nodes of cpu don't help any pod that doesn't fit."
 
 
 def test_where_enough_fit_nobody_says_that_no_purchase_helps() -> None:
     enough = replace(USELESS_PURCHASE, wanted=4)
     found = document(ASKED, Answers((outcome(),), (enough,)))
-    assert not any("help no pod" in text for text in texts(found))
+    assert not any("don't help" in text for text in texts(found))
 
 
 def test_stranded_memory_is_worth_a_line_from_a_twentieth_on() -> None:

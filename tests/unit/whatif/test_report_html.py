@@ -214,10 +214,10 @@ def test_where_the_scheduler_sees_no_cards_there_is_no_map_of_them() -> None:
 
 
 def test_the_map_says_how_many_cards_are_not_on_it() -> None:
-    assert not any("Not on it" in text for text in PAGE.texts["heat"])
+    assert not any("Not shown" in text for text in PAGE.texts["heat"])
     cut = replace(outcome(), cards=(outcome().cards[0], outcome().cards[1]._replace(mig=7)))
     told = read(page(document(ASKED, Answers((cut,)))))
-    assert any("Not on it: 1 card cut by MIG" in text for text in told.texts["heat"])
+    assert any("Not shown: 1 card cut by MIG" in text for text in told.texts["heat"])
 
 
 def test_the_chart_of_arrivals_ends_with_the_last() -> None:
@@ -246,7 +246,7 @@ def test_of_pods_that_end_the_page_says_when_it_was_so() -> None:
     shown = page(document(ASKED, Answers((ended,))))
     when = " when the fleet is fullest (after 30s, 4 pods running)"
     assert f"How much of each pool is allocated{when}; hatched" in shown
-    assert f"so many free cores{when}." in shown
+    assert f"how many free cores{when}." in shown
     # Both charts over time have the same axis.
     assert shown.count("minutes since the first pod") == 2
-    assert "so many free cores at the end." in page(REPORT)
+    assert "how many free cores at the end." in page(REPORT)

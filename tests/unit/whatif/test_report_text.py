@@ -48,7 +48,7 @@ GOLDEN = """\
 
     What would help:
     - Buy 2 more nodes of a100: all pods fit.
-    - Place by the policy spread: 2 more fit, and nothing is bought.
+    - Use the policy spread: 2 more fit, and nothing is bought.
     - 50 % of the card memory is free on nodes without CPU, memory or room for a
       pod: let pods ask for less of these, or give the nodes more.
     - 1 card is untouched on nodes without CPU, memory or room for a pod.

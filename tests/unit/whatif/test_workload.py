@@ -54,7 +54,7 @@ def test_several_documents_and_lists_are_read() -> None:
     found = read_one("w.yaml", text)
     assert [each.name for each in found.arrivals] == ["a", "b-", "c-0", "c-1"]
     assert [each.owner for each in found.arrivals[2:]] == ["cronjob/c"] * 2
-    assert found.notes == ("service/s has no pods that are known here, and doesn't count",)
+    assert found.notes == ("service/s has no pods that what-if can read, and is ignored",)
 
 
 def test_json_is_read_too() -> None:
@@ -117,8 +117,8 @@ spec:
 
 def test_it_says_what_isn_t_looked_at() -> None:
     assert read_one("w.yaml", _FULL).notes == (
-        "pod/a: affinity.podAntiAffinity isn't looked at",
-        "pod/a: preferred topology spread isn't looked at",
+        "pod/a: affinity.podAntiAffinity is ignored",
+        "pod/a: preferred topology spread is ignored",
     )
 
 
@@ -144,7 +144,7 @@ def test_what_would_change_the_answer_and_is_not_looked_at_is_told_once(
     spec: str, what: str
 ) -> None:
     found = read_one("w.yaml", f"kind: Pod\nmetadata: {{name: a}}\nspec: {{{spec}}}")
-    assert found.notes == (f"pod/a: {what} isn't looked at",)
+    assert found.notes == (f"pod/a: {what} is ignored",)
 
 
 def _pod_with(resources: str) -> Workload:
@@ -186,8 +186,8 @@ def test_it_says_which_of_hamis_annotations_are_not_looked_at() -> None:
 
     assert notes("mutex") == notes("topology-aware") == ()
     assert notes("binpack,numa", ", hami.io/device-scoring-weights: 'slot=1,core=1,memory=9'") == (
-        "pod/a: hami.io/gpu-scheduler-policy binpack,numa isn't looked at",
-        "pod/a: hami.io/device-scoring-weights isn't looked at",
+        "pod/a: hami.io/gpu-scheduler-policy binpack,numa is ignored",
+        "pod/a: hami.io/device-scoring-weights is ignored",
     )
 
 
@@ -233,7 +233,7 @@ def test_a_mistake_that_is_read_twice_is_told_once() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("[1]", "w.yaml: document 1: [1] is not allowed: it must be an object of Kubernetes"),
+        ("[1]", "w.yaml: document 1: [1] is not allowed: it must be a Kubernetes object"),
         ("a: b: c", "w.yaml: not valid YAML"),
         ("metadata: {}", "w.yaml: document 1.kind: is missing"),
         ("kind: Pod\nspec: {}", "w.yaml: document 1.spec.containers: is missing"),
