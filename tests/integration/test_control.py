@@ -241,7 +241,7 @@ async def test_there_is_a_limit_to_ends_that_wait(
     async with served.run():
         for card in ("nvidia/0", "nvidia/1"):
             await served.ask("fail", targets=[card], **{"for": "1h"})
-        with pytest.raises(UsageError, match="2 requests wait for their end already"):
+        with pytest.raises(UsageError, match="the faults of 2 requests are waiting to end already"):
             await served.ask("lose", targets=["nvidia/0"], **{"for": "1h"})
         assert len(served.state.faults) == 2
         await served.ask("recover", targets=["nvidia/0"])

@@ -127,7 +127,8 @@ def _of_another_version(
     if Step.FS not in steps:
         for path, text in driver.files(machine).items():
             if (folder / path).is_file() and (folder / path).read_bytes() != text.encode():
-                yield Done(path, What.LEFT, f"this is of another version, or other cards: {_BOTH}")
+                why = f"this is of another version, or for other cards: {_BOTH}"
+                yield Done(path, What.LEFT, why)
 
 
 def _lines(data: Mapping[str, Any], done: Sequence[Done]) -> Iterator[str]:

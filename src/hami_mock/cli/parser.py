@@ -88,7 +88,7 @@ class Parser(BareParser):
             return f"{argument!r} is not expected here; see {self.prog} --help"
         flag = argument.partition("=")[0]
         if flag in self.of_others:
-            return f"{flag}: {self.prog} has no use for this flag: leave it out"
+            return f"{flag}: {self.prog} doesn't use this flag: leave it out"
         hint = did_you_mean(flag, self._option_string_actions) or f"; see {self.prog} --help"
         return f"{flag}: there is no such flag{hint}"
 

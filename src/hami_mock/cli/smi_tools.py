@@ -39,7 +39,8 @@ def as_tool(name: str, words: Sequence[str]) -> Show:
         if not own:
             raise StartError(f"{AS} {name}: this node has no {vendor.title} cards")
         if not cards:
-            raise StartError(f"{AS} {name}: -i: no such card: this node has {len(own)}, from 0 on")
+            there = f"this node has {len(own)}, numbered from 0"
+            raise StartError(f"{AS} {name}: -i: no such card: {there}")
         if view is None:
             say("\n".join(queried(cards, fields, how)))
         else:

@@ -42,8 +42,8 @@ class Acting:
         action = Action(verb, arguments["targets"], given)
         if "for" in arguments and len(self._waiting) >= _MOST_WAITING:
             raise UsageError(
-                f"for: {_MOST_WAITING} requests wait for their end already: end some of their "
-                "faults first"
+                f"for: the faults of {_MOST_WAITING} requests are waiting to end already: end "
+                "some of them first"
             )
         before = state.faults
         begun = perform(action, state)

@@ -65,10 +65,10 @@ class Controlled(Protocol):
 def _text(most: int) -> Kind[str]:
     def read(value: object) -> str:
         if not isinstance(value, str) or len(value) > most:
-            raise ValueError("not a text, or too long")
+            raise ValueError("not text, or too long")
         return value
 
-    return Kind(read, f"a text of at most {most} characters")
+    return Kind(read, f"text of at most {most} characters")
 
 
 def _words(value: object) -> tuple[str, ...]:

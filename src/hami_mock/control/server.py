@@ -59,7 +59,7 @@ class ControlServer:
                 if listener is not None:
                     await self._serve(listener, commands, tasks)
                     backoff.reset()
-                    _log.warning("control: %s was removed: making it again", self._path)
+                    _log.warning("control: %s was removed: creating it again", self._path)
                 else:
                     with anyio.move_on_after(backoff.next()):
                         await self._until_changed(self._identity())

@@ -28,8 +28,8 @@ _MOST_STEPS = 1000
 _MOST_TARGETS = 10_000
 _MOST_AT_ONCE = 10_000
 _MOST_PER_SECOND = 1000
-_OF_A_NODE = "a verb of a node that fleets don't have: their nodes have no plugin and no kubelet"
-_OF_FLEETS = "a verb of fleets: a node can't do it to itself"
+_OF_A_NODE = "not a verb of fleets: their nodes have no plugin and no kubelet"
+_OF_FLEETS = "only for fleets: a node can't do it to itself"
 
 
 def read(path: str, node: Node | None = None) -> Scenario:
@@ -229,13 +229,14 @@ def _check(scenario: Scenario, mistakes: Mistakes) -> None:
     """Add what the scenario must not be as a whole, though each of its steps is fine."""
     length = scenario.length
     if length is None and scenario.rounds != 1:
-        mistakes.say("repeat", "the steps never end, so it would never repeat: give it a length")
+        problem = "the steps never end, so they would never repeat: give the scenario a length"
+        mistakes.say("repeat", problem)
     if length is not None:
         _check_length(scenario, length, mistakes)
     if scenario.per_second > _MOST_PER_SECOND:
         mistakes.say(
             "steps",
-            f"up to {math.ceil(scenario.per_second)} turns would come in a second, but at most "
+            f"up to {math.ceil(scenario.per_second)} turns would happen in a second, but at most "
             f"{_MOST_PER_SECOND} may: make `every`, or the length, longer",
         )
     at_once = sum(part.crowd for part in scenario.steps)
@@ -250,7 +251,8 @@ def _check(scenario: Scenario, mistakes: Mistakes) -> None:
 
 def _check_length(scenario: Scenario, length: float, mistakes: Mistakes) -> None:
     if scenario.rounds != 1 and length < SHORTEST:
-        mistakes.say("repeat", "the steps take no time: give it a length, such as length: 1m")
+        problem = "the steps take no time: give the scenario a length, such as length: 1m"
+        mistakes.say("repeat", problem)
     if scenario.is_cut:
         for number, part in enumerate(scenario.steps):
             if part.rhythm.at >= length:

@@ -134,7 +134,7 @@ def test_flags_that_change_no_card_are_refused(command: str, capsys: Captured) -
     wrong = ["--driver", "off", "-http_listen=:1", "--nvidia-split=3"]
     assert main([command, *words, *wrong, "--nvidia-cards=1"]) == 2
     assert capsys.readouterr().err.splitlines() == [
-        f"hami-mock: {flag}: hami-mock {command} has no use for this flag: leave it out"
+        f"hami-mock: {flag}: hami-mock {command} doesn't use this flag: leave it out"
         for flag in ("--driver", "--http-listen", "--nvidia-split")
     ]
 

@@ -49,7 +49,7 @@ def test_a_scenario_that_is_too_fast_is_refused(
     steps: list[dict[str, Any]], top: dict[str, Any]
 ) -> None:
     (line,) = problems(document(*steps, **top))
-    assert "turns would come in a second, but at most 1000 may" in line
+    assert "turns would happen in a second, but at most 1000 may" in line
 
 
 def test_a_scenario_that_is_just_slow_enough_is_played() -> None:

@@ -51,8 +51,8 @@ def test_the_same_seed_chooses_the_same() -> None:
         ("{break: all, call: prestart}", "steps[0].break: prestart: a kubelet calls it"),
         ("{stop-node: 'a100:0'}", "steps[0].stop-node: stop-node: name nodes, not cards"),
         ("{fail: mlu, xid: 79}", "steps[0].fail: only NVIDIA cards have Xids"),
-        ("{drop: all}", "steps[0].drop: a verb of a node that fleets don't have"),
-        ("{fail: all, refuse: all}", "steps[0].refuse: a verb of a node that fleets don't have"),
+        ("{drop: all}", "steps[0].drop: not a verb of fleets: their nodes"),
+        ("{fail: all, refuse: all}", "steps[0].refuse: not a verb of fleets: their nodes"),
     ],
 )
 def test_what_can_never_happen_is_a_mistake(step: str, problem: str) -> None:
