@@ -287,7 +287,7 @@ def test_what_changes_is_drawn_and_summed_at_once(browser: "Browser", shown: Sho
         assert "24 nodes with 8 x A100-SXM4-80GB · 24 ready" in page.inner_text("#pools")
         shown.act("fail", "rack=a100-r1", reason="no power")
         page.get_by_text("128 of 192 cards usable").wait_for()
-        assert page.title() == "8 ill, demo: hami-mock fleet"
+        assert page.title() == "8 with faults, demo: hami-mock fleet"
         assert page.get_by_role("log").get_by_text("no power").is_visible()
         assert look.pixels("a100-8")["edge"] == look.colour("fault")
         memory = page.get_by_role("region", name="a100").get_by_role("meter", name="Memory")
@@ -336,7 +336,7 @@ def test_it_says_that_the_process_is_away_and_comes_back_by_itself(
         page = context.new_page()
         page.goto(shown.url)
         page.get_by_text("live", exact=True).wait_for()
-    page.get_by_text("the fleet's process is away: trying again").wait_for()
+    page.get_by_text("no connection to the fleet's process: trying again").wait_for()
     fleet.act("fail", fleet.find(["t4-1"]), {"reason": "after the restart"})
     with shown_fleet(fleet, address):
         page.get_by_text("after the restart").wait_for(timeout=20_000)
