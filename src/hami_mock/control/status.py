@@ -23,7 +23,7 @@ def status(
     notices: Mapping[str, str] = _NOTHING,
 ) -> dict[str, Any]:
     """Return node, resources and cards; who holds what only if that is known."""
-    holdings, readings = state.holdings(), state.readings
+    readings, holdings = state.readings, state.holdings()
     return {
         "node": state.node.name,
         "version": __version__,

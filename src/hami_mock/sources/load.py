@@ -64,6 +64,8 @@ class LoadSource:
         self._damage = Damage(state)
         self._planned = -_PLAN_SECONDS
         self._changes: tuple[anyio.Event, ...] = ()
+        self._usage_changes: tuple[anyio.Event, ...] = ()
+        """Those of the changes that may tell of other containers on a card."""
         self._resting: list[Card] | None = None
         """The cards that were shown last, if nobody held one; else None."""
         self._factor = settings().time_factor
@@ -95,9 +97,13 @@ class LoadSource:
             await first_of(*(change.wait for change in self._changes))
 
     def look(self) -> None:
-        """Bring readings up to date that would stand still; all who look in a second agree."""
+        """Bring readings up to date that stand still, or still count containers that have gone.
+
+        All who look in a second agree, unless containers come or go.
+        """
         is_old = time.monotonic() - self._seen >= _SECONDS
-        if self._resting is not None and (is_old or not self._changes):
+        stands_still = self._resting is not None and (is_old or not self._changes)
+        if stands_still or any(change.is_set() for change in self._usage_changes):
             self._catch_up()
 
     def _catch_up(self) -> None:
@@ -197,8 +203,9 @@ class LoadSource:
             return False
         self._planned = _PLAN_SECONDS
         state = self._state
-        told_by = state.holders.changes, state.changes, state.pod_changes, self._settings_changes
-        self._changes = tuple(changes.next() for changes in told_by)
+        self._usage_changes = state.holders.changes.next(), state.pod_changes.next()
+        others = state.changes.next(), self._settings_changes.next()
+        self._changes = *self._usage_changes, *others
         self._plan()
         return is_told
 

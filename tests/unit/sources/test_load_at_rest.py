@@ -151,6 +151,20 @@ def test_who_looks_sees_the_present_and_all_within_a_second_see_the_same() -> No
     assert rig.state.before_look is None
 
 
+def test_who_looks_sees_no_load_of_a_container_that_has_gone() -> None:
+    rig = Rig()
+    rig.hold({MAIN: {rig.first: {GPU: 1}}})
+    rig.annotate(MAIN, load="80")
+
+    def script() -> None:
+        assert rig.reading().busy == 80
+        rig.hold({})
+        assert rig.reading().busy == 0
+        assert rig.state.loads == {}
+
+    anyio.run(_running, rig, script)
+
+
 def test_what_is_set_at_rest_begins_when_it_was_set() -> None:
     rig = Rig()
 
