@@ -11,7 +11,7 @@ import httpcore2
 from hami_mock.cluster.access import Endpoint, Headers
 
 _KEEP_SECONDS = 15.0
-_MOST_IDLE = 32
+_MOST_IDLE = 64
 
 
 class Pool:

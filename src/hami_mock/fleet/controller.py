@@ -23,8 +23,9 @@ from hami_mock.fleet.shown import Made, Ours, is_ready, patch
 from hami_mock.kit.concurrency import Backoff
 from hami_mock.kit.text import cut
 
-WRITERS = 16
-"""How many requests are in flight at once: the API server answers in a few milliseconds."""
+WRITERS = 64
+"""How many requests are in flight at once. Each waits for etcd: with 16, 3,000 nodes were created
+at 160 a second, with 64 at 270, with 128 at 290."""
 _QUIET_SECONDS = 60.0
 """When nobody else has changed what is ours of a node for so long, the dispute is over."""
 _AGAIN_SECONDS = 30.0
